@@ -1,0 +1,98 @@
+import { z } from 'zod';
+
+/** Raised at boot; the message lists every variable that is wrong and what it expects. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+  constructor(app: string, problems: string[]) {
+    super(`${app} cannot start, its configuration is not valid:\n${problems.map((p) => `  - ${p}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+export type Env = Record<string, string | undefined>;
+
+/**
+ * Parses environment variables by a flat zod object whose keys are the variables' names.
+ * An empty variable counts as unset. All problems are reported at once, as `NAME: what it expects`.
+ */
+export function parseEnv<T extends z.ZodObject>(app: string, schema: T, env: Env = process.env): z.infer<T> {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  throw new ConfigError(
+    app,
+    result.error.issues.map((issue) => {
+      const name = issue.path.join('.');
+      const unset = name !== '' && given[name] === undefined;
+      return `${name || 'environment'}: ${unset ? `is not set; ${describe(schema, name) ?? issue.message}` : issue.message}`;
+    }),
+  );
+}
+
+function describe(schema: z.ZodObject, name: string): string | undefined {
+  const field: unknown = schema.shape[name];
+  return field instanceof z.ZodType ? field.description : undefined;
+}
+
+/** Field builders, so that every app words its expectations alike. */
+export const port = (fallback: number) =>
+  z.coerce
+    .number({ error: 'expects a port number' })
+    .int()
+    .min(0)
+    .max(65535, 'expects a port number up to 65535')
+    .default(fallback)
+    .describe(`a port number; 0 takes any free one (default ${fallback})`);
+
+export const integer = (fallback: number, min: number, max: number, what: string) =>
+  z.coerce
+    .number({ error: `expects a whole number: ${what}` })
+    .int(`expects a whole number: ${what}`)
+    .min(min, `expects at least ${min}: ${what}`)
+    .max(max, `expects at most ${max}: ${what}`)
+    .default(fallback)
+    .describe(`${what} (default ${fallback})`);
+
+export const url = (what: string, protocols: readonly string[] = ['http:', 'https:']) =>
+  z
+    .string()
+    .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
+      error: `expects a URL (${protocols.map((p) => `${p}//…`).join(' or ')}): ${what}`,
+    })
+    .describe(`a URL (${protocols.map((p) => `${p}//…`).join(' or ')}): ${what}`);
+
+/** Shortest secret accepted: 128 bits written as hex. */
+export const secret = (what: string) =>
+  z.string().min(16, `expects at least 16 characters: ${what}`).describe(`at least 16 characters: ${what}`);
+
+export const flag = (fallback: boolean, what: string) =>
+  z
+    .enum(['true', 'false', '1', '0'], { error: `expects true or false: ${what}` })
+    .transform((value) => value === 'true' || value === '1')
+    .default(fallback)
+    .describe(`true or false: ${what} (default ${fallback})`);
+
+export const commaList = (what: string) =>
+  z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((item) => item.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(z.string()).min(1, `expects a comma-separated list: ${what}`))
+    .describe(`a comma-separated list: ${what}`);
+
+/** What every app reads. */
+export const commonEnv = {
+  NODE_ENV: z.enum(['production', 'development', 'test']).default('development').describe('production or development'),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .describe('a pino level (default info)'),
+};
+
+export const postgresUrl = url('the Postgres database', ['postgres:', 'postgresql:']);
+export const redisUrl = url('the Redis server', ['redis:', 'rediss:']);

@@ -1,0 +1,44 @@
+import type { Logger } from './log.ts';
+
+export interface ShutdownStep {
+  name: string;
+  /** Must give up by itself or be safe to abandon: after `deadlineMs` the next step starts anyway. */
+  run: () => Promise<unknown> | unknown;
+  deadlineMs: number;
+}
+
+/** Runs the steps in order, each at most for its deadline. Never throws; resolves to the names that failed or ran over. */
+export async function runShutdown(steps: ShutdownStep[], log: Logger): Promise<string[]> {
+  const failed: string[] = [];
+  for (const step of steps) {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`not finished after ${step.deadlineMs} ms`)), step.deadlineMs);
+    });
+    try {
+      await Promise.race([Promise.resolve().then(step.run), late]);
+    } catch (error) {
+      failed.push(step.name);
+      log.warn({ err: error, step: step.name }, 'shutdown step did not finish');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  return failed;
+}
+
+/**
+ * Runs the steps on the first SIGTERM or SIGINT and leaves with status 0, or 1 where a step failed; a second signal
+ * leaves at once. Node's default would drop what is under way.
+ */
+export function onSignal(steps: ShutdownStep[], log: Logger): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    log.info({ signal }, 'shutting down');
+    void runShutdown(steps, log).then((failed) => process.exit(failed.length > 0 ? 1 : 0));
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
