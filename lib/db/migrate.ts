@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { migrate as drizzleMigrate } from 'drizzle-orm/postgres-js/migrator';
+import postgres from 'postgres';
+
+/** Serialises migrations of several processes that start at once; any constant not used elsewhere will do. */
+const MIGRATION_LOCK = 0x62616b65;
+
+/** The folder of the SQL migrations, beside the sources or beside the build output. */
+function migrationsFolder(): string {
+  const candidates = ['../../drizzle', '../../../drizzle'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  const found = candidates.find((path) => existsSync(`${path}/meta/_journal.json`));
+  if (!found) throw new Error(`no migrations found; looked in ${candidates.join(' and ')}`);
+  return found;
+}
+
+/** Brings the database to the newest schema; safe to run from several processes at once. */
+export async function migrate(databaseUrl: string): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1, connect_timeout: 10, onnotice: () => {} });
+  try {
+    await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;
+    await drizzleMigrate(drizzle(sql), { migrationsFolder: migrationsFolder() });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

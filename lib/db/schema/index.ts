@@ -1,0 +1,3 @@
+export * from './exercises.ts';
+export * from './programs.ts';
+export * from './renders.ts';

@@ -1,0 +1,170 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  bigserial,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  smallint,
+  text,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import type { Recipe } from '../../domain/recipe.ts';
+import type { RenderStatus } from '../../domain/render-states.ts';
+import { createdAt, id, time, updatedAt } from './columns.ts';
+import { exercises } from './exercises.ts';
+
+export interface BaselineRow {
+  name: string;
+  width: number;
+  height: number;
+  url: string;
+  sha256: string;
+  bytes: number;
+}
+
+export interface WarningRow {
+  code: string;
+  sentence: string;
+}
+
+/**
+ * One bake of one recipe, shared by everyone who needs it. A `pending` row is the outbox of the queue: what BullMQ
+ * holds is a copy that can be made again from here at any time.
+ */
+export const exerciseRenders = pgTable(
+  'exercise_renders',
+  {
+    id: id(),
+    exerciseId: uuid()
+      .notNull()
+      .references(() => exercises.id),
+    recipeHash: text().notNull(),
+    language: text().notNull(),
+    recipe: jsonb().$type<Recipe>().notNull(),
+    status: text().$type<RenderStatus>().notNull().default('pending'),
+    generation: integer().notNull().default(0),
+    attempts: integer().notNull().default(0),
+    maxAttempts: integer().notNull().default(5),
+
+    leaseToken: uuid(),
+    leaseExpiresAt: time(),
+    claimedAt: time(),
+    claimedBy: text(),
+    progressStage: text(),
+    progressPercent: smallint(),
+
+    dispatchedAt: time(),
+    notBefore: time(),
+    fairKey: text().notNull(),
+    fairTag: bigint({ mode: 'number' }).notNull(),
+    urgent: boolean().notNull().default(false),
+
+    masterSha256: text(),
+    videoGuid: text(),
+    videoCollectionId: text(),
+    manifestUrl: text(),
+    captionsUrl: text(),
+    posterUrl: text(),
+    baselines: jsonb().$type<BaselineRow[]>().notNull().default([]),
+    durationMs: integer(),
+    transcodeCheckedAt: time(),
+    transcodeDeadlineAt: time(),
+
+    errorCode: text(),
+    errorMessage: text(),
+    warnings: jsonb().$type<WarningRow[]>().notNull().default([]),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+    readyAt: time(),
+  },
+  (t) => [
+    unique('exercise_renders_key').on(t.exerciseId, t.recipeHash, t.language),
+    index('exercise_renders_claim_idx').on(t.urgent.desc(), t.fairTag).where(sql`${t.status} = 'pending'`),
+    index('exercise_renders_undispatched_idx')
+      .on(t.fairTag)
+      .where(sql`${t.status} = 'pending' and ${t.dispatchedAt} is null`),
+    index('exercise_renders_lease_idx').on(t.leaseExpiresAt).where(sql`${t.status} = 'rendering'`),
+    index('exercise_renders_transcode_idx').on(t.transcodeDeadlineAt).where(sql`${t.status} = 'transcoding'`),
+    index('exercise_renders_pending_tag_idx').on(t.fairTag).where(sql`${t.status} = 'pending'`),
+    index('exercise_renders_claimed_tag_idx').on(t.fairTag).where(sql`${t.status} <> 'pending'`),
+    index('exercise_renders_fair_key_idx').on(t.fairKey, t.fairTag).where(sql`${t.status} in ('pending', 'rendering')`),
+    index('exercise_renders_video_idx').on(t.videoGuid).where(sql`${t.videoGuid} is not null`),
+    check('exercise_renders_hash_hex', sql`${t.recipeHash} ~ '^[0-9a-f]{64}$'`),
+    check(
+      'exercise_renders_status_known',
+      sql`${t.status} in ('pending', 'rendering', 'transcoding', 'ready', 'failed')`,
+    ),
+    check(
+      'exercise_renders_attempts_positive',
+      sql`${t.attempts} >= 0 and ${t.maxAttempts} > 0 and ${t.generation} >= 0`,
+    ),
+    check(
+      'exercise_renders_rendering_is_leased',
+      sql`${t.status} <> 'rendering' or (${t.leaseToken} is not null and ${t.leaseExpiresAt} is not null)`,
+    ),
+    check('exercise_renders_lease_only_while_rendering', sql`${t.status} = 'rendering' or ${t.leaseToken} is null`),
+    check(
+      'exercise_renders_ready_plays',
+      sql`${t.status} <> 'ready' or (${t.manifestUrl} is not null and ${t.videoGuid} is not null and ${t.masterSha256} is not null and ${t.readyAt} is not null)`,
+    ),
+    check(
+      'exercise_renders_transcoding_has_video',
+      sql`${t.status} <> 'transcoding' or (${t.videoGuid} is not null and ${t.transcodeDeadlineAt} is not null)`,
+    ),
+    check('exercise_renders_failed_says_why', sql`${t.status} <> 'failed' or ${t.errorCode} is not null`),
+  ],
+);
+
+/** What is kept of an error in the history: the sentence for the clinic and the details for ops. */
+export interface EventError {
+  code: string;
+  message: string;
+  detail?: string | undefined;
+}
+
+/** Append-only history of every render: written in the transaction of the move it tells of. */
+export const renderEvents = pgTable(
+  'render_events',
+  {
+    id: bigserial({ mode: 'number' }).primaryKey(),
+    renderId: uuid()
+      .notNull()
+      .references(() => exerciseRenders.id, { onDelete: 'cascade' }),
+    generation: integer().notNull(),
+    fromStatus: text().$type<RenderStatus>(),
+    toStatus: text().$type<RenderStatus>().notNull(),
+    attempt: integer().notNull(),
+    cause: text().notNull(),
+    error: jsonb().$type<EventError>(),
+    at: createdAt(),
+  },
+  (t) => [index('render_events_render_idx').on(t.renderId, t.id), index('render_events_at_idx').on(t.at)],
+);
+
+/** The inbox of Bunny's webhook: stored before it is answered, applied afterwards, kept for replay. */
+export const webhookEvents = pgTable(
+  'webhook_events',
+  {
+    id: id(),
+    videoGuid: text().notNull(),
+    libraryId: bigint({ mode: 'number' }).notNull(),
+    status: integer().notNull(),
+    /** The exact bytes that were signed. */
+    body: text().notNull(),
+    verifiedBy: text({ enum: ['signature', 'token'] }).notNull(),
+    receivedAt: createdAt(),
+    appliedAt: time(),
+    outcome: text(),
+    tries: integer().notNull().default(0),
+    nextTryAt: time().notNull().defaultNow(),
+  },
+  (t) => [
+    index('webhook_events_unapplied_idx').on(t.nextTryAt).where(sql`${t.appliedAt} is null`),
+    index('webhook_events_video_idx').on(t.videoGuid),
+  ],
+);
