@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, check, index, integer, jsonb, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { createdAt, id, time, updatedAt } from './columns.ts';
+import { createdAt, id, updatedAt } from './columns.ts';
 
 export const organisations = pgTable('organisations', {
   id: id(),
