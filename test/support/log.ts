@@ -1,0 +1,3 @@
+import { createLogger } from '../../lib/log.ts';
+
+export const silentLog = createLogger('test', 'silent');

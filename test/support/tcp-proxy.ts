@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export interface TcpProxy {
+  /** The target's URL with the proxy's host and port. */
+  url: string;
+  /** Lets bytes through: the state it starts in. */
+  pass(): Promise<void>;
+  /** Cuts every connection and refuses new ones, as a server that is down does. */
+  refuse(): Promise<void>;
+  /** Keeps connections open but moves no byte, as a server that hangs does. */
+  stall(): void;
+  close(): Promise<void>;
+}
+
+/** A proxy before Postgres or Redis, to have outages without touching a server that others use. */
+export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
+  const target = new URL(targetUrl);
+  const sockets = new Set<Socket>();
+  let stalled = false;
+
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (chunk) => {
+        if (!to.write(chunk)) from.pause();
+      });
+      to.on('drain', () => {
+        if (!stalled) from.resume();
+      });
+      from.on('end', () => to.end());
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+      if (stalled) from.pause();
+    }
+  });
+
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const refuse = async () => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+
+  const port = await listen(0);
+  const url = new URL(targetUrl);
+  url.host = `127.0.0.1:${port}`;
+  return {
+    url: url.href,
+    async pass() {
+      stalled = false;
+      for (const socket of sockets) socket.resume();
+      if (!server.listening) await listen(port);
+    },
+    refuse,
+    stall() {
+      stalled = true;
+      for (const socket of sockets) socket.pause();
+    },
+    close: refuse,
+  };
+}
