@@ -1,0 +1,97 @@
+import { AppError } from '../errors.ts';
+import { backOff, type CallOptions, TRIES, type UploadBody, worthRetrying } from './http.ts';
+import type { VideoModel } from './models.ts';
+import type { StreamClient } from './stream-client.ts';
+import { type VideoState, videoState } from './video-state.ts';
+
+/**
+ * Makes an empty video of this title and survives a create that was accepted but whose answer was lost: before creating
+ * again, an empty video of exactly this title is looked for, and taken (`found`). Titles must therefore be unique to the
+ * purpose: use the recipe hash. Throws what `StreamClient.create` throws; after `bunny_unavailable` an orphan may remain.
+ */
+export async function createVideo(
+  client: StreamClient,
+  input: { title: string; collectionId?: string },
+  { signal }: CallOptions = {},
+): Promise<{ video: VideoModel; found: boolean }> {
+  for (let failed = 1; ; failed += 1) {
+    try {
+      return { video: await client.create(input, { signal }), found: false };
+    } catch (error) {
+      if (!worthRetrying(error)) throw error;
+      // The wait also lets a listing that lags behind catch up.
+      await backOff(failed, error, signal);
+      const video = await findEmptyVideo(client, input, signal);
+      if (video) return { video, found: true };
+      if (failed >= TRIES) throw error;
+    }
+  }
+}
+
+async function findEmptyVideo(
+  client: StreamClient,
+  { title, collectionId }: { title: string; collectionId?: string },
+  signal: AbortSignal | undefined,
+): Promise<VideoModel | undefined> {
+  const within = { ...(collectionId !== undefined && { collectionId }), signal };
+  const first = async (videos: AsyncGenerator<VideoModel>) => {
+    for await (const video of videos) {
+      if (video.title === title && videoState(video).state === 'created') return video;
+    }
+    return undefined;
+  };
+  try {
+    return await first(client.list({ ...within, search: title }));
+  } catch (error) {
+    // 400 "Search is not available for this library": walk through all of it then.
+    if (!(error instanceof AppError) || error.code !== 'bunny_refused') throw error;
+    return first(client.list(within));
+  }
+}
+
+export type UploadOutcome =
+  /** This call sent the bytes and Bunny confirmed. */
+  | { outcome: 'uploaded' }
+  /** Bunny holds the bytes already: an earlier upload, or this one whose answer was lost. */
+  | { outcome: 'already-uploaded'; video: VideoState }
+  /** This guid can take no upload any more: `video` failed, or is not there (`undefined`). */
+  | { outcome: 'new-video-needed'; video: VideoState | undefined };
+
+/**
+ * Brings the bytes into an existing video, whatever became of earlier tries. Where a PUT fails or is refused ("already
+ * uploaded"), Bunny's own state of the video decides: still empty → sent again, under way or done → success, failed or
+ * missing → the caller needs a new video. A body that can be read only once is sent once.
+ */
+export async function uploadVideo(
+  client: StreamClient,
+  guid: string,
+  body: UploadBody,
+  { signal }: CallOptions = {},
+): Promise<UploadOutcome> {
+  const tries = typeof body === 'string' || body instanceof Uint8Array ? TRIES : 1;
+  for (let failed = 1; ; failed += 1) {
+    try {
+      await client.upload(guid, body, { signal });
+      return { outcome: 'uploaded' };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.code === 'bunny_not_found') return { outcome: 'new-video-needed', video: undefined };
+      if (error.code !== 'bunny_refused' && !worthRetrying(error)) throw error;
+      // Bunny needs a moment (about 0.2 s measured) until bytes that have landed show in the status.
+      await backOff(failed, error, signal);
+      const video = await stateOrMissing(client, guid, signal);
+      if (video === undefined || video.state === 'failed') return { outcome: 'new-video-needed', video };
+      if (video.state !== 'created') return { outcome: 'already-uploaded', video };
+      if (failed >= tries) throw error;
+    }
+  }
+}
+
+async function stateOrMissing(client: StreamClient, guid: string, signal: AbortSignal | undefined) {
+  try {
+    return videoState(await client.get(guid, { signal }));
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'bunny_not_found') return undefined;
+    throw error;
+  }
+}
