@@ -217,7 +217,7 @@ ALTER TABLE "render_events" ADD CONSTRAINT "render_events_render_id_exercise_ren
 CREATE INDEX "exercise_sources_newest_idx" ON "exercise_sources" USING btree ("exercise_id","created_at" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "exercises_org_idx" ON "exercises" USING btree ("org_id","id");--> statement-breakpoint
 CREATE INDEX "assignments_patient_idx" ON "assignments" USING btree ("patient_id","id");--> statement-breakpoint
-CREATE INDEX "notifications_recipient_idx" ON "notifications" USING btree ("recipient","id" DESC NULLS LAST);--> statement-breakpoint
+CREATE INDEX "notifications_recipient_idx" ON "notifications" USING btree ("recipient","created_at" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "programs_org_idx" ON "programs" USING btree ("org_id","id");--> statement-breakpoint
 CREATE INDEX "runs_patient_idx" ON "runs" USING btree ("patient_id","started_at" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "session_items_render_idx" ON "session_items" USING btree ("render_id");--> statement-breakpoint

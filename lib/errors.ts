@@ -67,6 +67,13 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** One part of a request that was refused. */
+export interface Issue {
+  path: string;
+  message: string;
+  code?: string;
+}
+
 export interface AppErrorOptions {
   /** Replaces the table's sentence; as safe to show as that. */
   sentence?: string;
@@ -77,7 +84,7 @@ export interface AppErrorOptions {
   /** How long the other side asked us to wait, in milliseconds. */
   retryAfterMs?: number;
   /** Field by field, where a request was refused. */
-  issues?: { path: string; message: string }[];
+  issues?: Issue[];
   cause?: unknown;
 }
 
@@ -88,7 +95,7 @@ export class AppError extends Error {
   readonly retryable: boolean;
   readonly detail: string | undefined;
   readonly retryAfterMs: number | undefined;
-  readonly issues: { path: string; message: string }[] | undefined;
+  readonly issues: Issue[] | undefined;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
     super(options.sentence ?? ERRORS[code].sentence, { cause: options.cause });

@@ -118,5 +118,5 @@ export const notifications = pgTable(
     createdAt: createdAt(),
     readAt: time(),
   },
-  (t) => [index('notifications_recipient_idx').on(t.recipient, t.id.desc())],
+  (t) => [index('notifications_recipient_idx').on(t.recipient, t.createdAt.desc())],
 );
