@@ -11,6 +11,8 @@ export const ERRORS = {
   forbidden: { status: 403, retryable: false, sentence: 'Your role may not do this.' },
   not_found: { status: 404, retryable: false, sentence: 'There is no such thing.' },
   method_not_allowed: { status: 405, retryable: false, sentence: 'This method is not allowed here.' },
+  malformed_body: { status: 400, retryable: false, sentence: 'The body cannot be read.' },
+  unsupported_media_type: { status: 415, retryable: false, sentence: 'The body is of a type that is not taken here.' },
   payload_too_large: { status: 413, retryable: false, sentence: 'The body is larger than allowed.' },
   conflict: { status: 409, retryable: false, sentence: 'This does not fit the current state.' },
   already_published: { status: 409, retryable: false, sentence: 'What is published can no longer be edited.' },
@@ -62,6 +64,7 @@ export const ERRORS = {
     retryable: false,
     sentence: 'The video could not be made after several attempts.',
   },
+  unavailable: { status: 503, retryable: true, sentence: 'A service that is needed for this cannot be reached.' },
   internal: { status: 500, retryable: true, sentence: 'Something went wrong on our side.' },
 } as const satisfies Record<string, { status: number; retryable: boolean; sentence: string }>;
 
