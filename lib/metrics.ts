@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+
+/** A registry with what Node tells about the process, every series labelled with the app's name. */
+export function createRegistry(app: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ app });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+export interface HttpObservation {
+  method: string;
+  /** The route's pattern, never the path: every value makes a series. */
+  route: string;
+  status: number;
+  seconds: number;
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** Counts and times requests by method, route pattern and status. */
+export function httpMetrics(registry: Registry): (observed: HttpObservation) => void {
+  const requests = new Counter({
+    name: 'bakehouse_http_requests_total',
+    help: 'Requests answered, by method, route pattern and status.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'bakehouse_http_request_duration_seconds',
+    help: 'Time from the request until its response was ready to be sent, by method and route pattern.',
+    labelNames: ['method', 'route'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers: [registry],
+  });
+  return ({ method, route, status, seconds }) => {
+    // A client may send any word as its method.
+    const known = METHODS.has(method) ? method : 'other';
+    requests.inc({ method: known, route, status });
+    durations.observe({ method: known, route }, seconds);
+  };
+}
+
+/** Serves `/metrics` on a listener of its own, so that it can stay inside while the app is reachable from outside. */
+export async function serveMetrics(
+  registry: Registry,
+  { host, port }: { host: string; port: number },
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}/metrics`,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
