@@ -3,7 +3,7 @@ import { MOVES, type MoveName } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
 import type { QueuedRender } from './dispatch.ts';
 import { decodeRow, inMs, rows } from './rows.ts';
-import { type EventError, exerciseRenders } from './schema/index.ts';
+import { type EventError, exerciseRenders, exercises } from './schema/index.ts';
 
 export type Render = typeof exerciseRenders.$inferSelect;
 
@@ -312,6 +312,19 @@ export async function findRenderByVideo(db: Executor, videoGuid: string): Promis
 export async function findRender(db: Executor, id: string): Promise<Render | null> {
   const found = await db.select().from(exerciseRenders).where(eq(exerciseRenders.id, id)).limit(1);
   return found[0] ?? null;
+}
+
+/** Whose exercise it is, which decides where its assets lie; null where it does not exist. */
+export async function findExerciseOwner(
+  db: Executor,
+  exerciseId: string,
+): Promise<{ tier: 'platform' } | { tier: 'org'; orgId: string } | null> {
+  const [exercise] = await db
+    .select({ tier: exercises.tier, orgId: exercises.orgId })
+    .from(exercises)
+    .where(eq(exercises.id, exerciseId));
+  if (!exercise) return null;
+  return exercise.orgId === null ? { tier: 'platform' } : { tier: 'org', orgId: exercise.orgId };
 }
 
 /** How many bakes have ended with a master uploaded since `since`, among these renders. */

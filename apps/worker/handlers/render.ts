@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import {
+  claimRender,
+  deadLetter,
+  findExerciseOwner,
+  findRender,
+  handBack,
+  markUploaded,
+  type Render,
+  recordVideo,
+  retryRender,
+} from '../../../lib/db/renders.ts';
+import { backoffMs, decideAfterFailure } from '../../../lib/domain/render-states.ts';
+import { assetPath } from '../../../lib/domain/resolve.ts';
+import { AppError, toAppError } from '../../../lib/errors.ts';
+import type { ComposeDone, ComposeRequest } from '../../../lib/media/contract.ts';
+import { done, later, type Outcome } from '../../../lib/queue/jobs.ts';
+import type { Handler, StopCause } from '../../../lib/queue/run-jobs.ts';
+import type { WorkerDeps } from '../deps.ts';
+import { type HeldLease, holdLease, type StopReason } from '../lease.ts';
+
+/** Media's answer when it is full or going away: not the render's fault, so not an attempt. */
+const BACKPRESSURE = new Set(['media_busy', 'media_draining']);
+
+/** Bakes the render of a job, if it is there to be claimed; a job whose render is not claimable has nothing to do. */
+export function renderHandler(deps: WorkerDeps): Handler<'render'> {
+  return async (payload, signal) => {
+    const token = randomUUID();
+    const claimed = await claimRender(deps.database.db, {
+      id: payload.renderId,
+      generation: payload.generation,
+      token,
+      by: deps.config.WORKER_NAME,
+      leaseMs: deps.config.RENDER_LEASE_MS,
+    });
+    deps.metrics.claims.inc({ result: claimed ? 'claimed' : 'not-claimable' });
+    return claimed ? bake(deps, claimed, token, signal) : notClaimable(deps, payload);
+  };
+}
+
+/** A render that waits for a later attempt keeps its job; anything else is somebody else's or finished. */
+async function notClaimable(
+  { database }: WorkerDeps,
+  payload: { renderId: string; generation: number },
+): Promise<Outcome> {
+  const render = await findRender(database.db, payload.renderId);
+  const waits = render?.status === 'pending' && render.generation === payload.generation && render.notBefore;
+  return waits
+    ? later('not due yet', waits.getTime() - Date.now())
+    : done(render ? `not claimable: ${render.status}` : 'no such render');
+}
+
+async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: AbortSignal): Promise<Outcome> {
+  const { config, database, metrics } = deps;
+  const log = deps.log.child({ renderId: render.id, recipeHash: render.recipeHash, attempt: render.attempts });
+  const lease = holdLease({ database, config, log }, { id: render.id, token });
+  const stopWithJob = () => lease.stop(jobSignal.reason as StopCause);
+  jobSignal.addEventListener('abort', stopWithJob, { once: true });
+  if (jobSignal.aborted) stopWithJob();
+  const elapsed = metrics.bakeSeconds.startTimer();
+  try {
+    log.info('bake started');
+    const made = await compose(deps, render, lease);
+    await lease.release();
+    const uploaded = await markUploaded(database.db, lease, artefactsOf(made), config.TRANSCODE_DEADLINE_MS);
+    if (!uploaded) throw new AppError('lease_lost');
+    elapsed();
+    metrics.ends.inc({ end: 'uploaded', code: '' });
+    log.info({ segments: made.segments, videoGuid: made.videoGuid, resumed: made.resumed }, 'bake uploaded');
+    return done('uploaded');
+  } catch (thrown) {
+    await lease.release();
+    return settleFailure(deps, render, lease, toAppError(thrown), log);
+  } finally {
+    jobSignal.removeEventListener('abort', stopWithJob);
+    await lease.release();
+  }
+}
+
+async function compose(deps: WorkerDeps, render: Render, lease: HeldLease): Promise<ComposeDone> {
+  const request = await composeRequestOf(deps, render);
+  let recording: Promise<void> = Promise.resolve();
+  const result = await deps.media.composeRender(request, {
+    signal: lease.signal,
+    silenceMs: deps.config.RENDER_SILENCE_MS,
+    onLine: (line) => {
+      if (line.type === 'progress') lease.progress = { stage: line.stage, percent: line.percent };
+      if (line.type === 'video') {
+        const video = { guid: line.guid, masterSha256: line.masterSha256, collectionId: line.collectionId };
+        // A failed note is no reason to stop: `uploaded` writes the guid again.
+        recording = recordVideo(deps.database.db, lease, video).then(
+          (kept) => (kept ? undefined : lease.stop('lease-lost')),
+          (err) => deps.log.warn({ err, renderId: render.id }, 'video not noted'),
+        );
+      }
+    },
+  });
+  await recording;
+  return result;
+}
+
+async function composeRequestOf({ database }: WorkerDeps, render: Render): Promise<ComposeRequest> {
+  const owner = await findExerciseOwner(database.db, render.exerciseId);
+  if (!owner) throw new AppError('source_missing', { sentence: 'The exercise does not exist any more.' });
+  const contents = new Set([render.recipe.source.sha256, ...Object.values(render.recipe.clips)]);
+  return {
+    renderId: render.id,
+    recipeHash: render.recipeHash,
+    recipe: render.recipe,
+    assets: [...contents].map((sha256) => ({ sha256, location: `zone:${assetPath(owner, sha256)}` })),
+    ...(render.masterSha256 &&
+      render.videoGuid && { resume: { masterSha256: render.masterSha256, videoGuid: render.videoGuid } }),
+  };
+}
+
+const artefactsOf = ({
+  masterSha256,
+  videoGuid,
+  collectionId,
+  manifestUrl,
+  captionsUrl,
+  posterUrl,
+  baselines,
+  durationMs,
+  warnings,
+}: ComposeDone) => ({
+  masterSha256,
+  videoGuid,
+  collectionId,
+  manifestUrl,
+  captionsUrl,
+  posterUrl,
+  baselines,
+  durationMs,
+  warnings,
+});
+
+/** Writes how a claimed render ended other than well. What stopped it is known from our own intent, never guessed. */
+async function settleFailure(
+  deps: WorkerDeps,
+  render: Render,
+  lease: HeldLease,
+  error: AppError,
+  log: WorkerDeps['log'],
+): Promise<Outcome> {
+  const { config, database, metrics } = deps;
+  const stopped = lease.signal.aborted ? (lease.signal.reason as StopReason) : undefined;
+  const count = (end: string) => metrics.ends.inc({ end, code: error.code });
+
+  if (stopped === 'lease-lost' || error.code === 'lease_lost') {
+    count('lease-lost');
+    log.warn('lease lost, this bake is void');
+    return done('lease lost');
+  }
+  if (stopped !== undefined) {
+    await handBack(database.db, lease, { cause: stopped });
+    count('hand-back');
+    log.info({ cause: stopped }, 'bake handed back');
+    return later(stopped, 0);
+  }
+  if (BACKPRESSURE.has(error.code)) {
+    // Jitter, so that all who were turned away do not come back together.
+    const delayMs = Math.round((error.retryAfterMs ?? 1_000) * (1 + Math.random()));
+    await handBack(database.db, lease, { cause: error.code, delayMs });
+    count('hand-back');
+    return later(error.code, delayMs);
+  }
+  const told = { code: error.code, message: error.message, detail: error.detail };
+  if (decideAfterFailure(render, error.retryable) === 'retry') {
+    const backoff = backoffMs(
+      { baseMs: config.RENDER_BACKOFF_MS, maxMs: config.RENDER_BACKOFF_MAX_MS },
+      render.attempts,
+      Math.random(),
+    );
+    const delayMs = Math.max(backoff, error.retryAfterMs ?? 0);
+    const kept = await retryRender(database.db, lease, { error: told, delayMs });
+    count('retry');
+    log.warn({ err: error, detail: error.detail, delayMs }, 'bake failed, to be tried again');
+    return kept ? later(`retry: ${error.code}`, delayMs) : done('lease lost');
+  }
+  await deadLetter(database.db, lease, told);
+  count('dead-letter');
+  log.error({ err: error, detail: error.detail }, 'bake failed for good');
+  return done(`dead-letter: ${error.code}`);
+}

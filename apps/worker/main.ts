@@ -1,0 +1,25 @@
+import { ConfigError } from '../../lib/config/env.ts';
+import { loadWorkerConfig } from '../../lib/config/worker.ts';
+import { createLogger } from '../../lib/log.ts';
+import { createMediaClient } from '../../lib/media/client.ts';
+import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
+import { onSignal } from '../../lib/shutdown.ts';
+import { startWorker } from './worker.ts';
+
+async function main() {
+  const config = loadWorkerConfig();
+  const log = createLogger('worker', config.LOG_LEVEL);
+  const media = createMediaClient({ baseUrl: config.MEDIA_URL, token: config.MEDIA_TOKEN });
+  const registry = createRegistry('worker');
+  const metrics = await serveMetrics(registry, { host: config.METRICS_HOST, port: config.METRICS_PORT });
+  const worker = startWorker(config, media, registry, log);
+  onSignal([...worker.steps, { name: 'metrics', run: metrics.close, deadlineMs: 1_000 }], log);
+  process.stdout.write(`${JSON.stringify({ ready: true, metricsUrl: metrics.url })}\n`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(
+    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
+  );
+  process.exit(1);
+});

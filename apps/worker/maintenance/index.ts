@@ -1,0 +1,8 @@
+import { leaseSweep } from './lease-sweep.ts';
+import { mirrorSweep } from './mirror-sweep.ts';
+import { pruning } from './pruning.ts';
+import { transcodeBackstop } from './transcode-backstop.ts';
+import { webhookReplay } from './webhook-replay.ts';
+
+/** Every piece of housekeeping. Leases before the mirror: what they free is mirrored by the next sweep. */
+export const DUTIES = [leaseSweep, mirrorSweep, transcodeBackstop, webhookReplay, pruning];

@@ -1,0 +1,69 @@
+import {
+  markReady,
+  markTranscodeFailed,
+  markTranscodeLost,
+  postponeTranscode,
+  type Render,
+} from '../../lib/db/renders.ts';
+import { judgeTranscode, type TranscodeVerdict } from '../../lib/domain/transcode.ts';
+import { ERRORS } from '../../lib/errors.ts';
+import type { WorkerDeps } from './deps.ts';
+
+export type TranscodeCause = 'webhook' | 'backstop';
+
+/**
+ * Asks Bunny, through media, how a transcoding render stands and moves its row accordingly. Webhook and backstop
+ * share this, so that any order and number of them ends in the same state. Throws where Bunny could not be asked.
+ */
+export async function settleTranscode(
+  deps: WorkerDeps,
+  render: Render,
+  cause: TranscodeCause,
+): Promise<TranscodeVerdict['kind']> {
+  const { config, database, log, media, metrics } = deps;
+  if (render.videoGuid === null || render.durationMs === null)
+    throw new Error(`render ${render.id} transcodes without a video`);
+  const video = { id: render.id, videoGuid: render.videoGuid, cause };
+  const status = await media.videoStatus(render.videoGuid);
+  const verdict = judgeTranscode(status, { durationMs: render.durationMs }, config.READY_ON);
+  metrics.transcodes.inc({ verdict: verdict.kind, cause });
+  switch (verdict.kind) {
+    case 'ready':
+      if (await markReady(database.db, video)) log.info({ renderId: render.id, cause }, 'render ready');
+      break;
+    case 'failed':
+      await markTranscodeFailed(database.db, {
+        ...video,
+        error: { code: verdict.code, message: ERRORS[verdict.code].sentence, detail: verdict.detail },
+      });
+      log.error({ renderId: render.id, cause, detail: verdict.detail }, 'transcode failed');
+      break;
+    case 'lost':
+      // A webhook tells of a video that was there a moment ago; that it is really gone is for the backstop to find.
+      if (cause === 'webhook') return 'wait';
+      await settleLost(deps, render, video, verdict);
+      break;
+    case 'wait':
+      await postponeTranscode(database.db, { ...video, nextMs: config.TRANSCODE_POLL_MS });
+      break;
+  }
+  return verdict.kind;
+}
+
+async function settleLost(
+  { config, database, log }: WorkerDeps,
+  render: Render,
+  video: { id: string; videoGuid: string; cause: TranscodeCause },
+  verdict: TranscodeVerdict & { kind: 'lost' },
+): Promise<void> {
+  const error = { code: 'transcode_missing', message: ERRORS.transcode_missing.sentence, detail: verdict.detail };
+  log.warn({ renderId: render.id, attempts: render.attempts, detail: verdict.detail }, 'video lost');
+  if (render.attempts >= render.maxAttempts) await markTranscodeFailed(database.db, { ...video, error });
+  else
+    await markTranscodeLost(database.db, {
+      ...video,
+      error,
+      forgetVideo: verdict.gone,
+      delayMs: config.RENDER_BACKOFF_MS,
+    });
+}

@@ -1,0 +1,57 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { commonEnv, type Env, integer, parseEnv, port, postgresUrl, redisUrl, secret, url } from './env.ts';
+
+const seconds = 1_000;
+const minutes = 60 * seconds;
+const hours = 60 * minutes;
+
+const schema = z.object({
+  ...commonEnv,
+  DATABASE_URL: postgresUrl,
+  REDIS_URL: redisUrl,
+  REDIS_PREFIX: z.string().min(1).default('bakehouse').describe('separates installations that share a Redis'),
+  MEDIA_URL: url('the media service'),
+  MEDIA_TOKEN: secret('the bearer token that the media service accepts'),
+  WORKER_NAME: z
+    .string()
+    .min(1)
+    .max(100)
+    .default(`${hostname()}-${process.pid}`)
+    .describe('names this worker in the history of renders'),
+  METRICS_HOST: z.string().default('127.0.0.1').describe('the address that /metrics listens on'),
+  METRICS_PORT: port(0),
+  RENDER_CONCURRENCY: integer(2, 1, 100, 'renders that this worker has under way at once'),
+  RENDER_RATE_MAX: integer(0, 0, 1_000_000, 'renders that all workers may start per RENDER_RATE_MS; 0 is no limit'),
+  RENDER_RATE_MS: integer(1 * minutes, 100, 24 * hours, 'the span of RENDER_RATE_MAX in milliseconds'),
+  RENDER_LEASE_MS: integer(60 * seconds, 300, 1 * hours, 'milliseconds that a claim lasts without a heartbeat'),
+  RENDER_SILENCE_MS: integer(
+    2 * minutes,
+    500,
+    1 * hours,
+    'milliseconds without a word from media until the call is given up',
+  ),
+  RENDER_BACKOFF_MS: integer(5 * seconds, 10, 1 * hours, 'milliseconds before the second attempt; doubles from there'),
+  RENDER_BACKOFF_MAX_MS: integer(10 * minutes, 10, 24 * hours, 'the longest wait between attempts in milliseconds'),
+  RENDER_REDISPATCH_MS: integer(
+    2 * minutes,
+    100,
+    24 * hours,
+    'milliseconds after which a dispatched, unclaimed render is checked',
+  ),
+  WEBHOOK_CONCURRENCY: integer(4, 1, 100, 'webhooks that this worker applies at once'),
+  READY_ON: z
+    .enum(['finished', 'playable'])
+    .default('finished')
+    .describe('finished or playable: how far Bunny must be'),
+  TRANSCODE_DEADLINE_MS: integer(90 * seconds, 100, 24 * hours, 'milliseconds after the upload until Bunny is asked'),
+  TRANSCODE_POLL_MS: integer(60 * seconds, 100, 24 * hours, 'milliseconds between such questions'),
+  TRANSCODE_ALARM_MS: integer(4 * hours, 1_000, 7 * 24 * hours, 'milliseconds of transcoding that are an alarm'),
+  SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
+  HISTORY_DAYS: integer(90, 1, 3650, 'days that the history and applied webhooks are kept'),
+  SHUTDOWN_MS: integer(25 * seconds, 100, 10 * minutes, 'milliseconds until a shutdown is forced'),
+});
+
+export type WorkerConfig = z.infer<typeof schema>;
+
+export const loadWorkerConfig = (env?: Env): WorkerConfig => parseEnv('worker', schema, env);
