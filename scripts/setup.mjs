@@ -159,7 +159,7 @@ async function runAptWhenFree(command) {
     const locked = /could not get lock|unable to lock|unable to acquire the dpkg/i.test(result.output);
     if (result.ok || !locked || Date.now() > deadline) return result;
     if (!told) say('another apt is running, waiting for it …');
-    await delay(3_000);
+    await delay(1_000);
   }
 }
 

