@@ -3,7 +3,7 @@ import { chmod, chown, cp, lstat, mkdir, readdir, realpath, rename, rm, stat } f
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 
-export interface Account {
+interface Account {
   uid: number;
   gid: number;
 }

