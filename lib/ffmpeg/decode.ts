@@ -24,6 +24,8 @@ export interface VideoMeasure {
   durationMs: number;
   /** First decoded timestamp on the container's clock. */
   firstMs: number;
+  /** When each frame is shown, in milliseconds after the first, never falling; three decimals. */
+  timesMs: number[];
   /** Longest and shortest distance between two frames; both 0 below two frames. */
   longestGapMs: number;
   shortestGapMs: number;
@@ -46,6 +48,7 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
   let frames = 0;
   let first = 0;
   let last = 0;
+  const timesMs: number[] = [];
   let disorder = 0;
   let longest = 0;
   let shortest = Number.POSITIVE_INFINITY;
@@ -61,13 +64,15 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
       shortest = Math.min(shortest, gap);
     }
     frames += 1;
-    last = Math.max(frames === 1 ? pts : last, pts);
+    last = frames === 1 ? pts : Math.max(last, pts);
+    timesMs.push(Math.round(((last - first) * 1000) / TICKS_PER_MS) / 1000);
   };
   // wrapped_avframe costs nothing to "encode"; framecrc prints one line with the timestamp of each frame.
   const result = await runFfmpeg({
     ffmpegPath: options.ffmpegPath,
     args: [
-      ...['-noautorotate', '-t', String(options.maxSeconds)],
+      // One thread, because how a damaged picture is concealed depends on how the work was cut.
+      ...['-threads', '1', '-noautorotate', '-t', String(options.maxSeconds)],
       ...inputArgs(options.path, options.formats),
       ...['-map', `0:${options.stream}`, '-c:v', 'wrapped_avframe', '-fps_mode', 'passthrough'],
       ...['-enc_time_base', `1/${TICKS_PER_MS * 1000}`, '-copyts', '-f', 'framecrc', 'pipe:1'],
@@ -83,6 +88,7 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
     frames,
     durationMs: frames > 1 ? (span + span / (frames - 1)) / TICKS_PER_MS : 0,
     firstMs: first / TICKS_PER_MS,
+    timesMs,
     longestGapMs: longest / TICKS_PER_MS,
     shortestGapMs: frames > 1 ? shortest / TICKS_PER_MS : 0,
     disorder,

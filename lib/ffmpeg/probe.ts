@@ -10,16 +10,12 @@ const streamSchema = z.object({
   codec_type: z.string().catch('unknown'),
   codec_name: z.string().catch('unknown'),
   codec_tag_string: z.string().catch(''),
-  profile: z.union([z.string(), z.number()]).optional(),
   width: z.number().int().catch(0),
   height: z.number().int().catch(0),
   pix_fmt: z.string().catch(''),
   field_order: z.string().catch('unknown'),
   sample_aspect_ratio: z.string().catch('1:1'),
   avg_frame_rate: z.string().catch('0/0'),
-  r_frame_rate: z.string().catch('0/0'),
-  start_time: numeric,
-  duration: numeric,
   color_range: z.string().catch('unknown'),
   color_space: z.string().catch('unknown'),
   color_transfer: z.string().catch('unknown'),
@@ -34,48 +30,46 @@ const streamSchema = z.object({
 const answerSchema = z.object({
   format: z.object({
     format_name: z.string(),
-    start_time: numeric,
     duration: numeric,
-    bit_rate: numeric,
   }),
   streams: z.array(streamSchema).catch([]),
 });
 
 type RawStream = z.infer<typeof streamSchema>;
 
-export interface VideoFacts {
+/** Facts of a picture track, by its header. */
+export const videoFactsSchema = z.object({
   /** Index in the container, for `-map 0:N`. */
-  index: number;
-  codec: string;
-  pixFmt: string;
+  index: z.int(),
+  codec: z.string(),
+  pixFmt: z.string(),
   /** Stored size, in samples. */
-  width: number;
-  height: number;
+  width: z.int(),
+  height: z.int(),
   /** Size as shown: pixel aspect and rotation applied, whole pixels. */
-  displayWidth: number;
-  displayHeight: number;
+  displayWidth: z.int(),
+  displayHeight: z.int(),
   /** Pixel aspect; 1 where unknown. */
-  sampleAspect: number;
+  sampleAspect: z.number(),
   /** Clockwise turn a player applies: 0, 90, 180, 270. */
-  rotation: number;
-  interlaced: boolean;
-  /** Frames per second by the header; 0 where unknown. */
-  averageRate: number;
-  nominalRate: number;
-  startMs: number;
-  range: string;
-  matrix: string;
-  transfer: string;
-  primaries: string;
-  encrypted: boolean;
-}
+  rotation: z.int(),
+  interlaced: z.boolean(),
+  /** Frames per second; 0 where unknown. */
+  averageRate: z.number(),
+  range: z.string(),
+  matrix: z.string(),
+  transfer: z.string(),
+  primaries: z.string(),
+  /** Where the sample entry says so; a protected file can also look like any other until it is decoded. */
+  encrypted: z.boolean(),
+});
+export type VideoFacts = z.infer<typeof videoFactsSchema>;
 
 export interface AudioFacts {
   index: number;
   codec: string;
   sampleRate: number;
   channels: number;
-  startMs: number;
 }
 
 export interface ProbeFacts {
@@ -151,8 +145,6 @@ function videoFacts(stream: RawStream): VideoFacts {
     rotation,
     interlaced: !['unknown', 'progressive'].includes(stream.field_order),
     averageRate: ratio(stream.avg_frame_rate, '/'),
-    nominalRate: ratio(stream.r_frame_rate, '/'),
-    startMs: milliseconds(stream.start_time),
     range: stream.color_range,
     matrix: stream.color_space,
     transfer: stream.color_transfer,
@@ -170,7 +162,6 @@ function audioFacts(stream: RawStream): AudioFacts {
     codec: stream.codec_name,
     sampleRate: Number.isFinite(stream.sample_rate) ? stream.sample_rate : 0,
     channels: stream.channels,
-    startMs: milliseconds(stream.start_time),
   };
 }
 
@@ -185,5 +176,3 @@ function ratio(text: string, separator: string): number {
   const [above, below] = text.split(separator).map(Number);
   return above && below ? above / below : 0;
 }
-
-const milliseconds = (seconds: number) => (Number.isFinite(seconds) ? Math.round(seconds * 1000) : 0);

@@ -99,8 +99,10 @@ export const videoStatus = z.object({
   availableResolutions: z.array(z.string()),
   collectionId: z.string().nullable(),
   hlsUrl: z.string(),
-  /** Level 2 is a warning, 3 an error (facts of Bunny's transcodingMessages). */
-  messages: z.array(z.object({ level: z.number(), code: z.number(), text: z.string() })),
+  /** Bunny's transcodingMessages, in the words of lib/bunny; the text is for the log only. */
+  messages: z.array(
+    z.object({ level: z.enum(['undefined', 'information', 'warning', 'error']), code: z.string(), text: z.string() }),
+  ),
 });
 export type VideoStatus = z.infer<typeof videoStatus>;
 
@@ -132,7 +134,8 @@ export type ValidationReport = z.infer<typeof validationReport>;
 export const assetAnswer = z.object({
   sha256: sha256Hex,
   bytes: z.int(),
-  location: assetLocation,
+  /** Null where the report has errors: such a file is not stored. */
+  location: assetLocation.nullable(),
   report: validationReport,
 });
 export type AssetAnswer = z.infer<typeof assetAnswer>;

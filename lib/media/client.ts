@@ -1,0 +1,226 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { AppError, ERRORS, isErrorCode, toAppError } from '../errors.ts';
+import {
+  type Asset,
+  type AssetAnswer,
+  type AssetKind,
+  assetAnswer,
+  type ComposeDone,
+  type ComposeLine,
+  type ComposeRequest,
+  capacityAnswer,
+  composeLine,
+  type ValidationReport,
+  type VideoStatus,
+  validationReport,
+  videoStatus,
+} from './contract.ts';
+import { ndjsonLines } from './ndjson.ts';
+
+export interface MediaClientOptions {
+  baseUrl: string;
+  token: string;
+  /** How long a plain question (status, capacity) may take. Default 15 000. */
+  timeoutMs?: number;
+}
+
+export interface ComposeOptions {
+  /** Aborting it closes the connection, upon which the service stops the bake. */
+  signal: AbortSignal;
+  /** Given up when the service sends nothing for so long; it sends a line every few seconds. */
+  silenceMs: number;
+  onLine?: (line: ComposeLine) => void;
+}
+
+export interface UploadAssetOptions {
+  tier: string;
+  kind: AssetKind;
+  signal: AbortSignal;
+  /** Given up when neither side moves a byte for so long. Default 120 000: the answer waits for a full decode. */
+  silenceMs?: number;
+}
+
+const problem = z.looseObject({
+  code: z.string(),
+  message: z.string().optional(),
+  detail: z.string().optional(),
+  retryable: z.boolean().optional(),
+  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+
+export type MediaClient = ReturnType<typeof createMediaClient>;
+
+/**
+ * The media service as its callers see it. Every method throws `AppError` only: what the service answered, in its own
+ * code; `media_unavailable` where it cannot be reached, `media_silent` past a silence deadline, `media_protocol` for an
+ * answer that is none, `media_busy` and `media_draining` with `retryAfterMs`, `aborted` when `signal` says so.
+ */
+export function createMediaClient(options: MediaClientOptions) {
+  const base = options.baseUrl.replace(/\/+$/, '');
+  const timeoutMs = options.timeoutMs ?? 15_000;
+
+  const send = async (path: string, init: RequestInit, watch: Watch): Promise<Response> => {
+    const headers = { ...init.headers, authorization: `Bearer ${options.token}` };
+    const response = await fetch(`${base}${path}`, { ...init, headers, signal: watch.signal });
+    watch.touch();
+    if (!response.ok) throw await refusal(response);
+    return response;
+  };
+
+  /** Runs one exchange under a watch and gives every failure its name. */
+  const exchange = async <T>(
+    signal: AbortSignal | undefined,
+    silenceMs: number,
+    run: (watch: Watch) => Promise<T>,
+  ): Promise<T> => {
+    const watch = startWatch(signal, silenceMs);
+    try {
+      return await run(watch);
+    } catch (error) {
+      if (signal?.aborted) throw new AppError('aborted', { cause: error });
+      if (watch.signal.aborted)
+        throw new AppError('media_silent', { detail: `nothing for ${silenceMs} ms`, cause: error });
+      if (error instanceof AppError) throw error;
+      throw new AppError('media_unavailable', { detail: toAppError(error).detail ?? '', cause: error });
+    } finally {
+      watch.stop();
+    }
+  };
+
+  const ask = <T>(schema: z.ZodType<T>, path: string, init: RequestInit, signal?: AbortSignal, silenceMs = timeoutMs) =>
+    exchange(signal, silenceMs, async (watch) => parse(schema, await (await send(path, init, watch)).json()));
+
+  return {
+    /**
+     * Has a render baked and resolves to its last line, handing every line to `onLine` as it comes. Each attempt is a
+     * new call; nothing is retried here.
+     */
+    composeRender: (request: ComposeRequest, { signal, silenceMs, onLine }: ComposeOptions): Promise<ComposeDone> =>
+      exchange(signal, silenceMs, async (watch) => {
+        const response = await send('/v1/exercises/compose', json('POST', request), watch);
+        for await (const value of ndjsonLines(touching(bodyOf(response), watch))) {
+          const line = parse(composeLine, value);
+          onLine?.(line);
+          if (line.type === 'done') return line;
+          if (line.type === 'error') throw errorOf(line);
+        }
+        throw new AppError('media_protocol', { detail: 'the answer ended without its last line' });
+      }),
+
+    videoStatus: (guid: string, signal?: AbortSignal): Promise<VideoStatus> =>
+      ask(videoStatus, `/v1/exercises/videos/${encodeURIComponent(guid)}/status`, { method: 'GET' }, signal),
+
+    /**
+     * Streams a file up; it is hashed, looked at and stored on the way. A file that cannot be used is an answer too:
+     * its `report` has errors and its `location` is null.
+     */
+    uploadAsset: (
+      body: AsyncIterable<Uint8Array>,
+      { tier, kind, signal, silenceMs = 120_000 }: UploadAssetOptions,
+    ): Promise<AssetAnswer> =>
+      exchange(signal, silenceMs, async (watch) => {
+        const path = `/v1/assets?${new URLSearchParams({ tier, kind })}`;
+        const source = Readable.from(touching(body, watch), { objectMode: false });
+        const headers = { 'content-type': 'application/octet-stream' };
+        try {
+          const response = await send(path, { method: 'PUT', headers, body: source, duplex: 'half' }, watch);
+          return parse(assetAnswer, await response.json());
+        } finally {
+          source.destroy();
+        }
+      }),
+
+    /** Looks at an asset that is stored already. */
+    validate: (asset: Asset, kind: AssetKind, signal?: AbortSignal): Promise<ValidationReport> =>
+      ask(validationReport, '/v1/exercises/validate', json('POST', { asset, kind }), signal, 120_000),
+
+    capacity: (signal?: AbortSignal) => ask(capacityAnswer, '/capacity', { method: 'GET' }, signal),
+  };
+}
+
+const json = (method: string, body: unknown): RequestInit => ({
+  method,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new AppError('media_protocol', { detail: z.prettifyError(parsed.error) });
+}
+
+/** An error as the service worded it; a code this side does not know keeps its sentence and its verdict. */
+function errorOf(told: { code: string; message: string; retryable: boolean; detail?: string | undefined }): AppError {
+  const code = isErrorCode(told.code) ? told.code : 'internal';
+  const detail = [code === told.code ? '' : told.code, told.detail ?? ''].filter(Boolean).join(': ');
+  return new AppError(code, { sentence: told.message, retryable: told.retryable, ...(detail && { detail }) });
+}
+
+async function refusal(response: Response): Promise<AppError> {
+  const text = await response.text();
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const wait = Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  const told = problem.safeParse(value);
+  const detail = `answered ${response.status}: ${text.slice(0, 500)}`;
+  if (told.success && isErrorCode(told.data.code)) {
+    const { code, message, issues, retryable } = told.data;
+    return new AppError(code, {
+      sentence: message ?? ERRORS[code].sentence,
+      detail,
+      ...(retryable !== undefined && { retryable }),
+      ...(issues && { issues }),
+      ...wait,
+    });
+  }
+  if (response.status === 429) return new AppError('media_busy', { detail, ...wait });
+  if (response.status === 503) return new AppError('media_draining', { detail, ...wait });
+  return new AppError(response.status >= 500 ? 'media_unavailable' : 'media_protocol', { detail });
+}
+
+interface Watch {
+  signal: AbortSignal;
+  touch(): void;
+  stop(): void;
+}
+
+/**
+ * Aborts with the caller, or when `touch` was not called for `silenceMs`. undici's own deadlines (300 s to the first
+ * header, 300 s between two pieces of a body) lie behind every silence deadline in use.
+ */
+function startWatch(caller: AbortSignal | undefined, silenceMs: number): Watch {
+  const controller = new AbortController();
+  const follow = () => controller.abort();
+  if (caller?.aborted) follow();
+  caller?.addEventListener('abort', follow, { once: true });
+  const timer = setTimeout(follow, silenceMs);
+  return {
+    signal: controller.signal,
+    touch: () => timer.refresh(),
+    stop: () => {
+      clearTimeout(timer);
+      caller?.removeEventListener('abort', follow);
+      // Whatever of the answer is still unread is not wanted any more.
+      controller.abort();
+    },
+  };
+}
+
+async function* touching(source: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    watch.touch();
+    yield chunk;
+  }
+}
+
+function bodyOf(response: Response): AsyncIterable<Uint8Array> {
+  if (!response.body) throw new AppError('media_protocol', { detail: 'an answer without a body' });
+  return response.body;
+}

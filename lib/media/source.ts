@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { AppError } from '../errors.ts';
+import { measureVideo, type VideoMeasure } from '../ffmpeg/decode.ts';
+import { type ProbeFacts, probe, videoFactsSchema } from '../ffmpeg/probe.ts';
+import type { DiskCache } from './disk-cache.ts';
+import type { SourceFacts } from './plan.ts';
+import { inSlot, type Tools } from './tools.ts';
+
+/** The longest film an exercise may be cut from. */
+export const MAX_SOURCE_SECONDS = 600;
+/** The shortest film a repetition can be seen in. */
+export const MIN_SOURCE_MS = 250;
+
+/** Looks at a file's headers; what is no media, or a playlist in disguise, is `source_undecodable`. */
+export async function probeUpload(tools: Tools, path: string, signal: AbortSignal): Promise<ProbeFacts> {
+  try {
+    return await probe({ ffprobePath: tools.ffprobePath, path, signal, timeoutMs: tools.probeTimeoutMs });
+  } catch (error) {
+    if (error instanceof AppError && (error.code === 'ffmpeg_failed' || error.code === 'ffmpeg_timeout')) {
+      const refused = /Format not on whitelist/.test(error.detail ?? '');
+      throw new AppError('source_undecodable', {
+        sentence: refused
+          ? 'The file is not a video or sound file of a kind that can be used.'
+          : 'The file cannot be read as video or sound.',
+        detail: error.detail ?? error.message,
+      });
+    }
+    throw error;
+  }
+}
+
+/** Decodes the whole picture track (one second more than may be, so that what is too long shows). */
+export function measureUpload(tools: Tools, path: string, stream: number, signal: AbortSignal): Promise<VideoMeasure> {
+  const { ffmpegPath, silenceMs, deadlineMs } = tools;
+  return inSlot(tools, signal, () =>
+    measureVideo({ ffmpegPath, path, stream, signal, silenceMs, deadlineMs, maxSeconds: MAX_SOURCE_SECONDS + 1 }),
+  );
+}
+
+const factsSchema = z.object({
+  video: videoFactsSchema,
+  firstMs: z.number(),
+  timesMs: z.array(z.number()).min(1),
+  durationMs: z.number().positive(),
+});
+
+/**
+ * What the bake needs to know of a source, found by decoding it, once: the answer is kept in the cache under the
+ * source's hash. Throws `source_no_video`, `source_undecodable`, `source_too_short` or `source_too_long`.
+ */
+export async function inspectSource(
+  tools: Tools,
+  cache: DiskCache,
+  source: { path: string; sha256: string },
+  jobDir: string,
+  signal: AbortSignal,
+): Promise<SourceFacts> {
+  const key = createHash('sha256').update(`source-facts 1 ${tools.fingerprint} ${source.sha256}`).digest('hex');
+  const target = join(jobDir, 'source-facts.json');
+  await cache.fetch([{ key, target }], signal, async ([path = ''], flightSignal) => {
+    const { video } = await probeUpload(tools, source.path, flightSignal);
+    if (!video) throw new AppError('source_no_video');
+    const measure = await measureUpload(tools, source.path, video.index, flightSignal);
+    assertUsable(measure);
+    const { firstMs, timesMs, durationMs } = measure;
+    await writeFile(path, JSON.stringify({ video, firstMs, timesMs, durationMs }));
+  });
+  const facts = factsSchema.parse(JSON.parse(await readFile(target, 'utf8')));
+  return { ...facts, sha256: source.sha256 };
+}
+
+/** Blocks what cannot become a repetition, in words for its author. */
+export function assertUsable(measure: VideoMeasure): void {
+  const detail = `${measure.frames} frames, exit ${measure.exitCode}: ${measure.stderrTail}`;
+  if (measure.frames === 0) throw new AppError('source_undecodable', { detail });
+  if (measure.durationMs < MIN_SOURCE_MS) {
+    throw new AppError('source_too_short', {
+      sentence: `The source video shows ${Math.round(measure.durationMs)} ms; at least ${MIN_SOURCE_MS} ms are needed.`,
+      detail,
+    });
+  }
+  if (measure.durationMs > MAX_SOURCE_SECONDS * 1000) {
+    throw new AppError('source_too_long', {
+      sentence: `The source video is longer than ${MAX_SOURCE_SECONDS / 60} minutes.`,
+      detail,
+    });
+  }
+}
