@@ -7,8 +7,9 @@ const SetupFile = z.object({ redisUrl: z.string() });
  * The Redis that scripts/setup.mjs started in Docker, where no Redis could be installed; undefined where there is one
  * on PATH. For use where REDIS_URL is not set.
  */
-export async function redisFromSetup(): Promise<string | undefined> {
-  const file = new URL('../../.bakehouse/services.json', import.meta.url);
+export async function redisFromSetup(
+  file: string | URL = new URL('../../.bakehouse/services.json', import.meta.url),
+): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : SetupFile.parse(JSON.parse(text)).redisUrl;
 }

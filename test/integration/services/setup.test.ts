@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { redisFromSetup } from '../../../lib/services/setup-file.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
@@ -116,13 +119,28 @@ describe('setup', () => {
   });
 
   it('falls back to Docker, and writes down where its Redis listens', async () => {
-    await program('docker', 'case "$*" in "compose port redis 6379") echo 127.0.0.1:49153 ;; esac; echo "$*" >> log');
-    const { exitCode, stdout, stderr } = await setup();
-    // Nothing listens on that port, so that setup does not believe Docker either.
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toContain('redis could not be installed');
-    expect(await log()).toEqual(['info', 'compose up -d --wait redis', 'compose port redis 6379']);
-    const written = JSON.parse(await readFile(join(clone, '.bakehouse/services.json'), 'utf8'));
-    expect(written).toEqual({ redisUrl: 'redis://127.0.0.1:49153' });
+    const redis = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(redis, 'listening');
+    const { port } = redis.address() as AddressInfo;
+    await program('docker', `case "$*" in "compose port redis 6379") echo 127.0.0.1:${port} ;; esac; echo "$*" >> log`);
+    expect(await setup()).toMatchObject({ exitCode: 0, stdout: '' });
+    const commands = ['info', 'compose up -d --wait redis', 'compose port redis 6379'];
+    expect(await log()).toEqual(commands);
+    expect(await redisFromSetup(join(clone, '.bakehouse/services.json'))).toBe(`redis://127.0.0.1:${port}`);
+
+    expect(await setup()).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await log()).toEqual(commands);
+
+    redis.close();
+    expect(await setup()).toMatchObject({ exitCode: 1 });
+    expect(await log()).toEqual([...commands, ...commands]);
+  });
+
+  it('prefers a Redis on PATH over the one in Docker', async () => {
+    await mkdir(join(clone, '.bakehouse'));
+    await writeFile(join(clone, '.bakehouse/services.json'), '{"redisUrl":"redis://127.0.0.1:1"}');
+    await program('valkey-server', '');
+    expect(await setup()).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await redisFromSetup(join(clone, '.bakehouse/services.json'))).toBeUndefined();
   });
 });
