@@ -28,7 +28,7 @@ export async function runShutdown(steps: ShutdownStep[], log: Logger): Promise<s
 }
 
 /**
- * Runs the steps on the first SIGTERM or SIGINT and leaves with status 0, or 1 where a step failed; a second signal
+ * Runs the steps on the first SIGTERM or SIGINT, or when the process that started this one is gone, and leaves with status 0, or 1 where a step failed; a second signal
  * leaves at once. Node's default would drop what is under way.
  */
 export function onSignal(steps: ShutdownStep[], log: Logger): void {
@@ -41,4 +41,6 @@ export function onSignal(steps: ShutdownStep[], log: Logger): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  // Started by `bakehouse up`: the channel closes when that is gone, however it went, and nobody is left to stop us.
+  if (process.channel) process.on('disconnect', () => stop('SIGTERM'));
 }

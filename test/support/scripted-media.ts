@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import type { ComposeLine, ComposeRequest, VideoStatus } from '../../lib/media/contract.ts';
+
+/** One compose call, to be answered by the test. */
+export interface ComposeCall {
+  request: ComposeRequest;
+  /** Sends a line of the NDJSON answer. */
+  line(line: ComposeLine): void;
+  end(): void;
+  /** Answers with a problem instead of a stream. */
+  refuse(status: number, code: string, headers?: Record<string, string>): void;
+  /** Cuts the connection. */
+  cut(): void;
+  /** Resolves when the caller has gone away. */
+  gone: Promise<void>;
+}
+
+export interface ScriptedMedia {
+  url: string;
+  token: string;
+  calls: ComposeCall[];
+  /** How each call is answered; by default it succeeds at once. */
+  script: (call: ComposeCall, nth: number) => void;
+  /** What is said of a video; unknown ones are missing. */
+  videos: Map<string, Partial<VideoStatus>>;
+  close(): Promise<void>;
+}
+
+export const guidOf = (request: Pick<ComposeRequest, 'renderId'>) => `video-${request.renderId}`;
+
+export const doneLine = (
+  request: ComposeRequest,
+  change: Partial<ComposeLine & { type: 'done' }> = {},
+): ComposeLine => ({
+  type: 'done',
+  masterSha256: 'b'.repeat(64),
+  videoGuid: guidOf(request),
+  collectionId: null,
+  durationMs: 10_000,
+  manifestUrl: `https://cdn.test/renders/${request.recipeHash}/manifest.json`,
+  captionsUrl: null,
+  posterUrl: `https://cdn.test/renders/${request.recipeHash}/poster.jpg`,
+  baselines: [],
+  warnings: [],
+  segments: { encoded: 3, reused: 1 },
+  resumed: false,
+  ...change,
+});
+
+export const progressLine = (percent: number): ComposeLine => ({
+  type: 'progress',
+  stage: 'segments',
+  percent,
+  etaMs: null,
+});
+
+export const videoLine = (request: ComposeRequest): ComposeLine => ({
+  type: 'video',
+  guid: guidOf(request),
+  masterSha256: 'b'.repeat(64),
+  collectionId: null,
+});
+
+/**
+ * A media service that bakes nothing and answers as the test says, over real sockets and the real wire format: for
+ * what cannot be had from a real one on demand, such as silence at the right moment. Bakes succeed at once by default.
+ */
+export async function startScriptedMedia(): Promise<ScriptedMedia> {
+  const token = 'scripted-media-token';
+  const media: ScriptedMedia = {
+    url: '',
+    token,
+    calls: [],
+    script: (call) => {
+      call.line(videoLine(call.request));
+      call.line(doneLine(call.request));
+      call.end();
+    },
+    videos: new Map(),
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+
+  const compose = (request: ComposeRequest, response: ServerResponse) => {
+    const start = () => {
+      if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    };
+    const call: ComposeCall = {
+      request,
+      line: (line) => {
+        start();
+        response.write(`${JSON.stringify(line)}\n`);
+      },
+      end: () => {
+        start();
+        response.end();
+      },
+      refuse: (status, code, headers = {}) =>
+        response
+          .writeHead(status, { 'content-type': 'application/problem+json', ...headers })
+          .end(JSON.stringify({ type: 'about:blank', title: code, status, code, detail: code })),
+      cut: () => response.destroy(),
+      gone: once(response, 'close').then(() => undefined),
+    };
+    media.calls.push(call);
+    media.script(call, media.calls.length);
+  };
+
+  const server = createServer((request, response) => {
+    void (async () => {
+      if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
+      if (request.method === 'POST' && request.url === '/v1/exercises/compose') {
+        return compose((await json(request)) as ComposeRequest, response);
+      }
+      const guid = /^\/v1\/exercises\/videos\/([^/]+)\/status$/.exec(request.url ?? '')?.[1];
+      if (guid === undefined) return void response.writeHead(404).end();
+      const status: VideoStatus = {
+        guid,
+        state: 'missing',
+        lengthSeconds: 10,
+        availableResolutions: [],
+        collectionId: null,
+        hlsUrl: `https://cdn.test/${guid}/playlist.m3u8`,
+        messages: [],
+        ...media.videos.get(guid),
+      };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status));
+    })();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  media.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return media;
+}
