@@ -23,7 +23,8 @@ const fields = z.object({
   ...commonEnv,
   EDGE_HOST: z.string().default('127.0.0.1').describe('the address to listen on (default 127.0.0.1)'),
   EDGE_PORT: port(8080),
-  METRICS_PORT: port(9464),
+  METRICS_HOST: z.string().default('127.0.0.1').describe('the address that /metrics listens on (default 127.0.0.1)'),
+  METRICS_PORT: port(0),
 
   DATABASE_URL: postgresUrl,
   DATABASE_POOL: integer(10, 1, 200, 'the most connections to Postgres'),
@@ -91,4 +92,4 @@ function isDevelopmentValue(env: Fields, name: (typeof SECRETS)[number]): boolea
 export type EdgeConfig = Fields;
 
 /** Throws a `ConfigError` that lists everything wrong. */
-export const edgeConfig = (env?: Env): EdgeConfig => parseEnv('edge', edgeEnv, env);
+export const loadEdgeConfig = (env?: Env): EdgeConfig => parseEnv('edge', edgeEnv, env);

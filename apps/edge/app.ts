@@ -1,0 +1,113 @@
+import type { MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { cors } from 'hono/cors';
+import { requestId } from 'hono/request-id';
+import { secureHeaders } from 'hono/secure-headers';
+import { timeout } from 'hono/timeout';
+import { AppError } from '../../lib/errors.ts';
+import { httpMetrics } from '../../lib/metrics.ts';
+import { authenticate } from './auth.ts';
+import type { EdgeDeps } from './deps.ts';
+import { observe } from './observe.ts';
+import { onError, problem, refuseBody } from './problem.ts';
+import { createRouter } from './router.ts';
+import { assetRoutes } from './routes/assets.ts';
+import { assignmentRoutes } from './routes/assignments.ts';
+import { webhookRoutes } from './routes/bunny-webhook.ts';
+import { docsPage } from './routes/docs.ts';
+import { exerciseRoutes } from './routes/exercises.ts';
+import { healthRoutes } from './routes/health.ts';
+import { programRoutes } from './routes/programs.ts';
+import { publishRoutes } from './routes/publish.ts';
+import { queuesBoard } from './routes/queues-board.ts';
+import { readinessRoutes } from './routes/readiness.ts';
+import { sessionRoutes } from './routes/sessions.ts';
+
+const MAX_JSON_BYTES = 256 * 1024;
+
+/** Longer than the longest statement may run, so that what is slow answers for itself. */
+const ANSWER_WITHIN_MS = 20_000;
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Every PUT is an upload, which is capped and watched where it is streamed. */
+const unlessUpload =
+  (middleware: MiddlewareHandler): MiddlewareHandler =>
+  (c, next) =>
+    c.req.method === 'PUT' ? next() : middleware(c, next);
+
+/** Answers are a person's own, and some carry addresses that expire; a route that knows better says so. */
+const neverStored: MiddlewareHandler = async (c, next) => {
+  await next();
+  if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'no-store');
+};
+
+/** The edge as a function from request to response; it listens to nothing and owns nothing it was given. */
+export function createApp(deps: EdgeDeps) {
+  const app = createRouter();
+  app.onError(onError(deps.log));
+  app.notFound((c) => {
+    const allowed = METHODS.filter((method) => hasRoute(method, c.req.path));
+    if (allowed.length === 0) return problem(c, new AppError('not_found'));
+    c.header('Allow', allowed.join(', '));
+    return problem(c, new AppError('method_not_allowed'));
+  });
+  /** Middleware is registered for "ALL" methods, routes for their own. */
+  const hasRoute = (method: string, path: string) =>
+    app.router.match(method, path)[0].some(([[, route]]) => route.method === method);
+
+  app.use(requestId());
+  app.use(observe(deps.log, httpMetrics(deps.registry)));
+  app.use(
+    secureHeaders({
+      contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+      xFrameOptions: 'DENY',
+      overwrite: false,
+    }),
+  );
+
+  if (deps.config.CORS_ORIGIN) {
+    app.use('/v1/*', cors({ origin: deps.config.CORS_ORIGIN, exposeHeaders: ['ETag', 'X-Request-Id'], maxAge: 600 }));
+  }
+  app.use('/v1/*', authenticate(deps.verify), neverStored);
+  app.use(
+    '/v1/*',
+    unlessUpload(timeout(ANSWER_WITHIN_MS)),
+    unlessUpload(bodyLimit({ maxSize: MAX_JSON_BYTES, onError: refuseBody })),
+  );
+
+  for (const routes of [
+    exerciseRoutes(deps),
+    assetRoutes(deps),
+    programRoutes(deps),
+    publishRoutes(deps),
+    assignmentRoutes(deps),
+    readinessRoutes(deps),
+    sessionRoutes(deps),
+    webhookRoutes(deps),
+    healthRoutes(deps),
+  ]) {
+    app.route('/', routes);
+  }
+  app.route('/', queuesBoard(deps));
+  app.route('/', docsPage());
+
+  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description:
+      'Claims: `sub`, `role` (superadmin, manager, specialist, patient, ops) and, but for superadmin and ops, `org`.',
+  });
+  app.doc31('/openapi.json', {
+    openapi: '3.1.0',
+    info: {
+      title: 'Bakehouse',
+      version: '1',
+      description:
+        'Turns a clinic’s programme of exercises into video that plays. Errors are RFC 9457 problems with a stable `code`; ' +
+        'what belongs to another organisation answers 404; every response carries an `X-Request-Id`.',
+    },
+  });
+  return app;
+}

@@ -1,0 +1,22 @@
+import type { Registry } from 'prom-client';
+import type { Verifier } from '../../lib/auth/tokens.ts';
+import type { EdgeConfig } from '../../lib/config/edge.ts';
+import type { Database } from '../../lib/db/client.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { MediaClient } from '../../lib/media/client.ts';
+import type { Mirror } from '../../lib/queue/mirror.ts';
+import type { Queues } from '../../lib/queue/queues.ts';
+
+/** What the edge works with; made in main.ts. */
+export interface EdgeDeps {
+  config: EdgeConfig;
+  database: Database;
+  queues: Queues;
+  mirror: Pick<Mirror, 'dispatch'>;
+  media: Pick<MediaClient, 'uploadAsset'>;
+  verify: Verifier;
+  registry: Registry;
+  log: Logger;
+  /** True from the moment the process has been told to stop. */
+  draining: () => boolean;
+}

@@ -1,0 +1,19 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Who } from '../../lib/auth/tokens.ts';
+import { invalidRequest } from './problem.ts';
+
+export interface EdgeEnv {
+  Variables: {
+    requestId: string;
+    /** Set below /v1, where nobody passes without a token. */
+    who: Who;
+  };
+}
+
+/** A router whose routes are validated and documented by the same schemas; what does not fit is answered as a problem. */
+export const createRouter = () =>
+  new OpenAPIHono<EdgeEnv>({
+    defaultHook: (result) => {
+      if (!result.success) throw invalidRequest(result.error, result.target);
+    },
+  });

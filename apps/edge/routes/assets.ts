@@ -1,0 +1,144 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { addSource, putCueClip } from '../../../lib/db/exercises.ts';
+import { cueName, languageTag } from '../../../lib/domain/recipe.ts';
+import { AppError, isErrorCode } from '../../../lib/errors.ts';
+import { type AssetAnswer, type AssetKind, validationReport } from '../../../lib/media/contract.ts';
+import { allow } from '../auth.ts';
+import { capBody } from '../body-cap.ts';
+import type { EdgeDeps } from '../deps.ts';
+import { commonProblems, idParam, json, security } from '../openapi.ts';
+import { createRouter, type EdgeEnv } from '../router.ts';
+import { findWritableExercise } from './exercises.ts';
+
+const report = validationReport
+  .extend({
+    sha256: z.string().openapi({ description: 'Of the bytes as they were sent.' }),
+    bytes: z.int(),
+  })
+  .openapi('UploadReport', {
+    description: 'What was measured. `errors` is empty here: a file with errors is refused and not kept.',
+  });
+
+const file = {
+  required: true,
+  content: { 'application/octet-stream': { schema: { type: 'string' as const, format: 'binary' } } },
+};
+
+const uploadProblems = commonProblems(
+  'not_found',
+  'payload_too_large',
+  'source_undecodable',
+  'source_no_video',
+  'source_no_audio',
+  'source_too_short',
+  'source_too_long',
+  'media_unavailable',
+);
+
+const tags = ['Exercises'];
+
+const putSource = createRoute({
+  method: 'put',
+  path: '/v1/exercises/{id}/source',
+  tags,
+  security,
+  summary: 'Upload the source video',
+  description:
+    'The body is the file itself. It is streamed on, measured and kept; it becomes the current source of the exercise. ' +
+    'Errors in the report refuse it, warnings do not.',
+  middleware: allow('content.write'),
+  request: { params: idParam, body: file },
+  responses: { 200: json(report, 'Kept.'), ...uploadProblems },
+});
+
+const putCue = createRoute({
+  method: 'put',
+  path: '/v1/exercises/{id}/cues/{language}/{name}',
+  tags,
+  security,
+  summary: 'Upload a voice clip',
+  description:
+    'One clip for each language and cue; a new one takes the place of the old. Names: `start`, `hold`, `rest`, `next-set`, ' +
+    '`switch-side`, `last-rep`, `done`, `countdown-1` to `countdown-3`, `count-1` to `count-100`.',
+  middleware: allow('content.write'),
+  request: {
+    params: idParam.extend({
+      language: languageTag.openapi({ example: 'en' }),
+      name: cueName.openapi({ example: 'count-1' }),
+    }),
+    body: file,
+  },
+  responses: { 200: json(report, 'Kept.'), ...uploadProblems },
+});
+
+type StoredAsset = AssetAnswer & { location: string };
+
+/** Refuses a file that has errors, with all of them; the first one's code is the problem's. */
+function assertUsable(answer: AssetAnswer): asserts answer is StoredAsset {
+  const [first] = answer.report.errors;
+  if (first) {
+    throw new AppError(isErrorCode(first.code) ? first.code : 'invalid_request', {
+      sentence: first.sentence,
+      issues: answer.report.errors.map(({ code, sentence }) => ({ path: 'body', message: sentence, code })),
+    });
+  }
+  if (answer.location === null)
+    throw new AppError('media_protocol', { detail: 'an asset without errors has no location' });
+}
+
+export function assetRoutes(deps: EdgeDeps) {
+  const { db } = deps.database;
+  const maxBytes = deps.config.MAX_UPLOAD_BYTES;
+
+  /** Streams the request's body to the media service, which alone may write to storage. */
+  const upload = async (c: Context<EdgeEnv>, kind: AssetKind, orgId: string | null): Promise<StoredAsset> => {
+    const declared = c.req.header('Content-Length');
+    if (declared !== undefined && Number(declared) > maxBytes) {
+      throw new AppError('payload_too_large', { sentence: `The file is larger than ${maxBytes} bytes.` });
+    }
+    const source = c.req.raw.body;
+    if (source === null || declared === '0') {
+      throw new AppError('invalid_request', { issues: [{ path: 'body', message: 'expects the file as the body' }] });
+    }
+    const capped = capBody(source, maxBytes);
+    try {
+      const answer = await deps.media.uploadAsset(
+        { tier: orgId === null ? 'platform' : `org:${orgId}`, kind, body: capped.body },
+        { signal: c.req.raw.signal },
+      );
+      assertUsable(answer);
+      return answer;
+    } catch (error) {
+      capped.assertWithin();
+      // Our own credential was refused, not the caller's.
+      if (error instanceof AppError && error.code === 'unauthorized') {
+        throw new AppError('media_unavailable', { retryable: false, cause: error });
+      }
+      throw error;
+    }
+  };
+
+  const present = ({ sha256, bytes, report }: AssetAnswer) => ({ sha256, bytes, ...report });
+
+  return createRouter()
+    .openapi(putSource, async (c) => {
+      const { id } = c.req.valid('param');
+      const { exercise } = await findWritableExercise(deps, id, c.var.who);
+      const asset = await upload(c, 'source', exercise.orgId);
+      const { sha256, bytes, location, report } = asset;
+      const { durationMs } = report.facts;
+      await addSource(db, { exerciseId: id, sha256, bytes, location, durationMs, report, uploadedBy: c.var.who.sub });
+      return c.json(present(asset), 200);
+    })
+    .openapi(putCue, async (c) => {
+      const { id, language, name } = c.req.valid('param');
+      const { exercise } = await findWritableExercise(deps, id, c.var.who);
+      const asset = await upload(c, 'cue', exercise.orgId);
+      const { sha256, bytes, location, report } = asset;
+      const { durationMs } = report.facts;
+      const uploadedBy = c.var.who.sub;
+      await putCueClip(db, { exerciseId: id, language, name, sha256, bytes, location, durationMs, uploadedBy });
+      return c.json(present(asset), 200);
+    });
+}

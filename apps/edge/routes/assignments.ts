@@ -1,0 +1,65 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { assignProgram, unassignProgram } from '../../../lib/db/assignments.ts';
+import { AppError } from '../../../lib/errors.ts';
+import { allow } from '../auth.ts';
+import type { EdgeDeps } from '../deps.ts';
+import { commonProblems, id, idParam, json, jsonBody, line, security, time } from '../openapi.ts';
+import { createRouter } from '../router.ts';
+
+const patientId = line(200).openapi({ description: 'The `sub` of the patient’s token.', example: 'patient-17' });
+
+const assignment = z
+  .object({ programId: id, patientId: z.string(), notifyWhenReady: z.boolean(), createdAt: time })
+  .openapi('Assignment');
+
+const tags = ['Assignments'];
+
+const assign = createRoute({
+  method: 'post',
+  path: '/v1/programs/{id}/assignments',
+  tags,
+  security,
+  summary: 'Give the programme to a patient',
+  description: 'May be done before it is published or ready; the patient sees it once it is published.',
+  middleware: allow('programs.write'),
+  request: {
+    params: idParam,
+    body: jsonBody(z.strictObject({ patientId, notifyWhenReady: z.boolean().default(false) })),
+  },
+  responses: {
+    201: json(assignment, 'Assigned.'),
+    200: json(assignment, 'Was assigned already; `notifyWhenReady` is as given now.'),
+    ...commonProblems('not_found', 'conflict'),
+  },
+});
+
+const unassign = createRoute({
+  method: 'delete',
+  path: '/v1/programs/{id}/assignments/{patientId}',
+  tags,
+  security,
+  summary: 'Take the programme back from a patient',
+  middleware: allow('programs.write'),
+  request: { params: idParam.extend({ patientId }) },
+  responses: { 204: { description: 'Taken back.' }, ...commonProblems('not_found') },
+});
+
+export function assignmentRoutes({ database: { db } }: EdgeDeps) {
+  return createRouter()
+    .openapi(assign, async (c) => {
+      const { who } = c.var;
+      const { created, createdAt, ...made } = await assignProgram(db, {
+        programId: c.req.valid('param').id,
+        orgId: who.org,
+        by: who.sub,
+        ...c.req.valid('json'),
+      });
+      return c.json({ ...made, createdAt: createdAt.toISOString() }, created ? 201 : 200);
+    })
+    .openapi(unassign, async (c) => {
+      const { id: programId, patientId } = c.req.valid('param');
+      const removed = await unassignProgram(db, { programId, orgId: c.var.who.org, patientId });
+      if (!removed) throw new AppError('not_found');
+      return c.body(null, 204);
+    });
+}

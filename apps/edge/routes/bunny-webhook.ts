@@ -1,0 +1,73 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { bodyLimit } from 'hono/body-limit';
+import { parseWebhook, verifyWebhook } from '../../../lib/bunny/webhook.ts';
+import { storeWebhookEvent } from '../../../lib/db/webhooks.ts';
+import { AppError } from '../../../lib/errors.ts';
+import { announceWebhook } from '../../../lib/queue/mirror.ts';
+import type { EdgeDeps } from '../deps.ts';
+import { json, problems } from '../openapi.ts';
+import { refuseBody } from '../problem.ts';
+import { createRouter } from '../router.ts';
+
+/** Bunny sends some 120 bytes. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+const webhook = createRoute({
+  method: 'post',
+  path: '/webhooks/bunnystream',
+  tags: ['Bunny'],
+  summary: 'Bunny Stream tells of a video',
+  description:
+    'Signed with the library’s read-only key (`X-BunnyStream-Signature`, HMAC-SHA256 over the raw body), or called with ' +
+    '`?token=`. Stored before it is answered, applied afterwards; the same delivery may come any number of times.',
+  middleware: bodyLimit({ maxSize: MAX_BODY_BYTES, onError: refuseBody }),
+  request: {
+    query: z.object({
+      token: z.string().optional().openapi({ description: 'The shared secret, where it is not signed.' }),
+    }),
+    body: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: { type: 'object' as const },
+          example: {
+            IsLiveStreamWebhook: false,
+            VideoLibraryId: 133,
+            VideoGuid: '657bb740-a71b-4529-a012-528021c31a92',
+            Status: 3,
+          },
+        },
+      },
+    },
+  },
+  responses: {
+    200: json(z.object({ id: z.uuid() }), 'Stored.'),
+    ...problems('unauthorized', 'malformed_body', 'payload_too_large', 'unavailable'),
+  },
+});
+
+export function webhookRoutes({ config, database, queues, log }: EdgeDeps) {
+  return createRouter().openapi(webhook, async (c) => {
+    const rawBody = new Uint8Array(await c.req.arrayBuffer());
+    const verdict = verifyWebhook({
+      rawBody,
+      headers: c.req.raw.headers,
+      keys: config.BUNNY_READ_ONLY_KEY ?? [],
+      token: config.BUNNY_WEBHOOK_TOKEN,
+      url: c.req.url,
+    });
+    if (!verdict.ok) throw new AppError('unauthorized', { detail: `webhook refused: ${verdict.reason}` });
+    const event = parseWebhook(rawBody);
+    if (!event) throw new AppError('malformed_body');
+    const { id } = await storeWebhookEvent(database.db, {
+      videoGuid: event.guid,
+      libraryId: event.libraryId,
+      status: event.status,
+      body: Buffer.from(rawBody).toString('utf8'),
+      verifiedBy: verdict.by,
+    });
+    // Bunny is not kept waiting for Redis: what is stored is applied in any case.
+    void announceWebhook(queues.webhooks, id, log);
+    return c.json({ id }, 200);
+  });
+}

@@ -1,0 +1,49 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { EdgeDeps } from '../deps.ts';
+import { json } from '../openapi.ts';
+import { createRouter } from '../router.ts';
+
+const PROBE_MS = 1_000;
+
+const up = z.enum(['up', 'down']);
+const readiness = z
+  .object({ status: z.enum(['ready', 'degraded', 'unavailable', 'draining']), postgres: up, redis: up })
+  .openapi('ProcessReadiness', { example: { status: 'ready', postgres: 'up', redis: 'up' } });
+
+const tags = ['Process'];
+
+const healthz = createRoute({
+  method: 'get',
+  path: '/healthz',
+  tags,
+  summary: 'Is the process alive?',
+  description: 'Asks nobody else: a restart would not mend what is away.',
+  responses: { 200: json(z.object({ status: z.literal('ok') }), 'It is.') },
+});
+
+const readyz = createRoute({
+  method: 'get',
+  path: '/readyz',
+  tags,
+  summary: 'Should requests be sent here?',
+  description:
+    'Not without Postgres, and not while shutting down. Without Redis all goes on, with more delay: `degraded`.',
+  responses: { 200: json(readiness, '`ready` or `degraded`.'), 503: json(readiness, '`unavailable` or `draining`.') },
+});
+
+export function healthRoutes({ database, queues, draining }: EdgeDeps) {
+  return createRouter()
+    .openapi(healthz, (c) => c.json({ status: 'ok' as const }, 200))
+    .openapi(readyz, async (c) => {
+      const [postgres, redis] = await Promise.all([
+        database.ping(PROBE_MS).then(
+          () => 'up' as const,
+          () => 'down' as const,
+        ),
+        queues.ping(PROBE_MS).then((answers) => (answers ? ('up' as const) : ('down' as const))),
+      ]);
+      if (draining()) return c.json({ status: 'draining' as const, postgres, redis }, 503);
+      if (postgres === 'down') return c.json({ status: 'unavailable' as const, postgres, redis }, 503);
+      return c.json({ status: redis === 'up' ? ('ready' as const) : ('degraded' as const), postgres, redis }, 200);
+    });
+}
