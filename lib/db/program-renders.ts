@@ -9,6 +9,7 @@ export interface ProgramRender {
     typeof exerciseRenders.$inferSelect,
     | 'id'
     | 'exerciseId'
+    | 'recipeHash'
     | 'language'
     | 'status'
     | 'generation'
@@ -20,6 +21,7 @@ export interface ProgramRender {
     | 'errorMessage'
     | 'warnings'
     | 'durationMs'
+    | 'masterSha256'
     | 'videoGuid'
     | 'manifestUrl'
     | 'updatedAt'
@@ -42,6 +44,7 @@ export async function listProgramRenders(
       render: {
         id: exerciseRenders.id,
         exerciseId: exerciseRenders.exerciseId,
+        recipeHash: exerciseRenders.recipeHash,
         language: exerciseRenders.language,
         status: exerciseRenders.status,
         generation: exerciseRenders.generation,
@@ -53,6 +56,7 @@ export async function listProgramRenders(
         errorMessage: exerciseRenders.errorMessage,
         warnings: exerciseRenders.warnings,
         durationMs: exerciseRenders.durationMs,
+        masterSha256: exerciseRenders.masterSha256,
         videoGuid: exerciseRenders.videoGuid,
         manifestUrl: exerciseRenders.manifestUrl,
         updatedAt: exerciseRenders.updatedAt,
