@@ -7,6 +7,7 @@ import type { Logger } from '../log.ts';
 import { type PostgresHome, preparePostgresHome } from './postgres-home.ts';
 import { processBirth } from './process-birth.ts';
 import { livingProcess } from './process-record.ts';
+import { programVersion } from './program-version.ts';
 import { type OwnService, superviseServer } from './supervise.ts';
 
 const SUPERUSER = 'bakehouse';
@@ -61,6 +62,12 @@ function installedBinaries(): string {
       { cause },
     );
   }
+}
+
+/** What the Postgres that `startPostgres` would start says of its version. Throws where there is none. */
+export async function embeddedPostgresVersion(): Promise<{ path: string; version: string }> {
+  const path = join(installedBinaries(), 'bin', 'postgres');
+  return { path, version: await programVersion(path) };
 }
 
 async function keptPassword(home: PostgresHome): Promise<string> {

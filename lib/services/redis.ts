@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../log.ts';
 import { findOnPath } from './find-on-path.ts';
+import { programVersion } from './program-version.ts';
 import { type OwnService, superviseServer } from './supervise.ts';
 
 /**
@@ -14,12 +15,7 @@ export async function startRedis(options: {
   path: string | undefined;
   log: Logger;
 }): Promise<OwnService> {
-  const file = findOnPath(['redis-server', 'valkey-server'], options.path);
-  if (file === undefined) {
-    throw new Error(
-      'No Redis was found. Install one so that redis-server or valkey-server is on PATH (node scripts/setup.mjs tries to), or set REDIS_URL.',
-    );
-  }
+  const file = findRedis(options.path);
   const folder = join(options.dataDir, 'redis');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const password = randomBytes(24).toString('hex');
@@ -40,6 +36,20 @@ export async function startRedis(options: {
     options.log,
   );
   return { url: `redis://:${password}@127.0.0.1:${server.port}`, server };
+}
+
+function findRedis(path: string | undefined): string {
+  const file = findOnPath(['redis-server', 'valkey-server'], path);
+  if (file !== undefined) return file;
+  throw new Error(
+    'No Redis was found. Install one so that redis-server or valkey-server is on PATH (node scripts/setup.mjs tries to), or set REDIS_URL.',
+  );
+}
+
+/** What the Redis that `startRedis` would start says of its version. Throws where there is none. */
+export async function redisServerVersion(path: string | undefined): Promise<{ path: string; version: string }> {
+  const file = findRedis(path);
+  return { path: file, version: await programVersion(file) };
 }
 
 /**

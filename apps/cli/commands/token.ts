@@ -1,0 +1,43 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { issueToken } from '../../../lib/auth/tokens.ts';
+import { loadCliConfig } from '../../../lib/config/cli.ts';
+import { type Role, role } from '../../../lib/domain/roles.ts';
+import { readSecrets } from '../stack/secrets.ts';
+
+interface Options {
+  role: Role;
+  org?: string;
+  sub?: string;
+  hours: number;
+}
+
+const hours = (text: string) => {
+  const value = Number(text);
+  if (!(value > 0 && value <= 24 * 365)) throw new InvalidArgumentError('expects hours, up to a year');
+  return value;
+};
+
+export const tokenCommand = () =>
+  new Command('token')
+    .description('print a token for development, signed with JWT_SECRET or the secret of the data folder')
+    .addOption(new Option('--role <role>', 'whose token').choices(role.options).default('specialist'))
+    .option('--org <id>', 'the organisation; by default that of the data folder')
+    .option('--sub <subject>', 'the person; by default dev-<role>')
+    .option('--hours <n>', 'how long it is good for', hours, 24)
+    .action(async (options: Options) => {
+      const config = loadCliConfig();
+      const kept = await readSecrets(config.BAKEHOUSE_DATA_DIR);
+      const secret = config.JWT_SECRET ?? kept?.jwtSecret;
+      if (!secret) throw new Error('There is no secret to sign with: set JWT_SECRET, or run `bakehouse up` once.');
+      const orgless = options.role === 'superadmin' || options.role === 'ops';
+      const org = options.org ?? (orgless ? undefined : kept?.orgId);
+      if (!orgless && org === undefined) throw new Error(`A ${options.role} belongs to an organisation: give --org.`);
+      const token = await issueToken({
+        secret,
+        role: options.role,
+        sub: options.sub ?? `dev-${options.role}`,
+        org,
+        ttlSeconds: Math.round(options.hours * 3600),
+      });
+      process.stdout.write(`${token}\n`);
+    });

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { openAsBlob } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import type { CliConfig } from '../../../lib/config/cli.ts';
+import type { doseSchema } from '../../../lib/domain/recipe.ts';
+import type { Api } from './api.ts';
+import { CLIP_NAMES, makeClip, makeRecording, RECORDINGS } from './recordings.ts';
+
+export interface DemoItem {
+  exerciseId: string;
+  dose: z.input<typeof doseSchema>;
+}
+
+const exerciseSchema = z.looseObject({
+  id: z.string(),
+  names: z.record(z.string(), z.string()),
+  source: z.looseObject({ durationMs: z.number(), sha256: z.string() }).nullable(),
+});
+type Exercise = z.infer<typeof exerciseSchema>;
+
+const pageSchema = z.object({ items: z.array(exerciseSchema), nextCursor: z.string().nullable() });
+const reportSchema = z.looseObject({
+  facts: z.looseObject({ durationMs: z.number() }),
+  warnings: z.array(z.looseObject({ sentence: z.string() })),
+});
+
+/** Small doses: the demo shows the way, not the stamina. One item of each session is the same recipe. */
+const DOSES: DemoItem['dose'][] = [
+  { sets: 2, reps: 3, restSeconds: 4, leadInSeconds: 3, cues: 'voice' },
+  { sets: 1, reps: 4, tempo: { out: null, hold: 1, back: null, pause: null }, leadInSeconds: 3, cues: 'voice' },
+  { sets: 1, reps: 2, sides: 'alternating', leadInSeconds: 2, cues: 'beeps' },
+  { sets: 2, reps: 2, restSeconds: 3, leadInSeconds: 2, cues: 'beeps' },
+  { sets: 1, reps: 2, sides: 'left-right', leadInSeconds: 2, cues: 'beeps' },
+  { sets: 1, reps: 3, tempo: { out: 1.5, hold: 0, back: 1.5, pause: 0.5 }, leadInSeconds: 2, cues: 'none' },
+];
+
+/** A long recording stands for several repetitions: the demo takes what fits into one. */
+const LONGEST_REP_MS = 10_000;
+const GIVEN_DOSE: DemoItem['dose'] = { sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' };
+
+export interface Seeding {
+  api: Api;
+  config: CliConfig;
+  dataDir: string;
+  say: (text: string) => void;
+}
+
+/** Two sessions of four and three items over six exercises; two of the seven items are the same recipe. */
+export async function seedInvented(seeding: Seeding): Promise<DemoItem[][]> {
+  const known = await exercisesByName(seeding.api);
+  const clips = join(seeding.dataDir, 'demo', 'clips');
+  const items: DemoItem[] = [];
+  for (const [index, recording] of RECORDINGS.entries()) {
+    const kept = known.get(recording.name);
+    const exercise = kept?.source ? kept : await seedExercise(seeding, recording, kept);
+    const dose = DOSES[index] ?? {};
+    if (dose.cues === 'voice' && !kept?.source) await uploadClips(seeding, exercise.id, clips);
+    items.push({ exerciseId: exercise.id, dose });
+  }
+  const [first] = items;
+  return [items.slice(0, 4), [...items.slice(4), ...(first ? [first] : [])]];
+}
+
+async function seedExercise(
+  seeding: Seeding,
+  recording: (typeof RECORDINGS)[number],
+  kept: Exercise | undefined,
+): Promise<Exercise> {
+  const { api, config, dataDir, say } = seeding;
+  say(`recording “${recording.name}”`);
+  const file = await makeRecording(config, join(dataDir, 'demo', 'recordings'), recording);
+  const exercise = kept ?? (await api.post(exerciseSchema, '/v1/exercises', { names: { en: recording.name } }));
+  await api.put(reportSchema, `/v1/exercises/${exercise.id}/source`, await openAsBlob(file));
+  return exercise;
+}
+
+async function uploadClips({ api, config }: Seeding, exerciseId: string, dir: string): Promise<void> {
+  for (const name of CLIP_NAMES) {
+    const file = await makeClip(config, dir, name);
+    await api.put(reportSchema, `/v1/exercises/${exerciseId}/cues/en/${name}`, await openAsBlob(file));
+  }
+}
+
+/** One session with an item per file. Throws the API's sentence where a file cannot be used. */
+export async function seedGiven(seeding: Seeding, files: readonly string[]): Promise<DemoItem[][]> {
+  const { api, say } = seeding;
+  const known = await exercisesByName(api);
+  const items: DemoItem[] = [];
+  for (const file of files) {
+    await access(file).catch(() => {
+      throw new Error(`${file} cannot be read.`);
+    });
+    const blob = await openAsBlob(file);
+    const name = `${basename(file)} ${(await sha256Of(blob)).slice(0, 12)}`;
+    const kept = known.get(name);
+    const exercise = kept ?? (await api.post(exerciseSchema, '/v1/exercises', { names: { en: name } }));
+    const durationMs = kept?.source?.durationMs ?? (await upload(seeding, exercise.id, file, blob));
+    if (durationMs > LONGEST_REP_MS) {
+      say(`using the first ${LONGEST_REP_MS / 1000} s of ${basename(file)} as the repetition`);
+      await api.patch(exerciseSchema, `/v1/exercises/${exercise.id}`, {
+        repMarks: { startMs: 0, endMs: LONGEST_REP_MS },
+      });
+    }
+    items.push({ exerciseId: exercise.id, dose: GIVEN_DOSE });
+  }
+  return [items];
+}
+
+/** Answers how long the video is, measured by the media service. */
+async function upload({ api, say }: Seeding, exerciseId: string, file: string, blob: Blob): Promise<number> {
+  say(`uploading ${basename(file)}`);
+  const { facts, warnings } = await api.put(reportSchema, `/v1/exercises/${exerciseId}/source`, blob);
+  for (const warning of warnings) say(`  note: ${warning.sentence}`);
+  return facts.durationMs;
+}
+
+async function sha256Of(blob: Blob): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of blob.stream()) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+async function exercisesByName(api: Api): Promise<Map<string, Exercise>> {
+  const found = new Map<string, Exercise>();
+  let cursor: string | null = null;
+  do {
+    const page: z.infer<typeof pageSchema> = await api.get(
+      pageSchema,
+      `/v1/exercises?limit=100${cursor ? `&cursor=${cursor}` : ''}`,
+    );
+    for (const exercise of page.items) if (exercise.names.en) found.set(exercise.names.en, exercise);
+    cursor = page.nextCursor;
+  } while (cursor);
+  return found;
+}

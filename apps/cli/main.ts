@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { ConfigError } from '../../lib/config/env.ts';
+import { AppError } from '../../lib/errors.ts';
+import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { tokenCommand } from './commands/token.ts';
+import { upCommand } from './commands/up.ts';
+
+const program = new Command('bakehouse')
+  .description('Turns exercise programmes into video that really plays.')
+  .addCommand(upCommand())
+  .addCommand(demoCommand())
+  .addCommand(migrateCommand())
+  .addCommand(doctorCommand())
+  .addCommand(tokenCommand());
+
+/** What went wrong as a person wants to read it; a stack only where it is a defect of ours. */
+function explain(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  if (error instanceof AppError) return [error.message, error.detail].filter(Boolean).join('\n');
+  return error instanceof Error ? error.message : String(error);
+}
+
+program.parseAsync().catch((error: unknown) => {
+  process.stderr.write(`bakehouse: ${explain(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,263 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import getPort from 'get-port';
+import { issueToken } from '../../../lib/auth/tokens.ts';
+import { type CliConfig, inheritedEnv } from '../../../lib/config/cli.ts';
+import type { Env } from '../../../lib/config/env.ts';
+import { openDatabase } from '../../../lib/db/client.ts';
+import { rememberMember } from '../../../lib/db/members.ts';
+import { migrate } from '../../../lib/db/migrate.ts';
+import type { Role } from '../../../lib/domain/roles.ts';
+import type { Logger } from '../../../lib/log.ts';
+import { redisFromSetup } from '../../../lib/services/setup-file.ts';
+import { type Services, startServices } from '../../../lib/services/start-services.ts';
+import { type AppName, type AppProcess, startApp } from './app-process.ts';
+import { ensureSecrets, type StackSecrets } from './secrets.ts';
+
+export interface StackOptions {
+  config: CliConfig;
+  /** Drop what earlier runs kept. */
+  fresh: boolean;
+  log: Logger;
+  onStep?: (step: string) => void;
+}
+
+/** Everything running, as `up --json` tells it. */
+export interface StackDescription {
+  edge: { url: string; pid: number | null };
+  worker: { pid: number | null };
+  media: { url: string; pid: number | null; token: string };
+  /** Null where the environment names a real Bunny. */
+  bunnySim: {
+    streamUrl: string;
+    storageUrl: string;
+    cdnUrl: string;
+    libraryId: number;
+    streamKey: string;
+    readOnlyKey: string;
+    zone: string;
+    storageKey: string;
+    pid: number | null;
+  } | null;
+  metricsUrl: string;
+  databaseUrl: string;
+  redisUrl: string;
+  postgresPid: number | null;
+  redisPid: number | null;
+  tokens: Record<Role, string>;
+  webhook: { url: string; token: string };
+  ops: { url: string; user: string; password: string };
+  dataDir: string;
+}
+
+export interface Stack {
+  describe(): StackDescription;
+  orgId: string;
+  databaseUrl: string;
+  stop(): Promise<void>;
+}
+
+const LIBRARY_ID = 133;
+const ZONE = 'bakehouse';
+const TOKEN_TTL_SECONDS = 30 * 24 * 3600;
+const ROLES: readonly Role[] = ['superadmin', 'manager', 'specialist', 'patient', 'ops'];
+const STOP_DEADLINE_MS: Record<AppName, number> = { edge: 15_000, worker: 20_000, media: 15_000, 'bunny-sim': 8_000 };
+
+/**
+ * Starts Postgres, Redis, Bunny's stand-in and every app, each as its own process on a private port, and resolves when
+ * all of them serve. What the caller's environment sets wins over what is made up here, except for the wiring between
+ * the parts. Rejects with nothing left running.
+ */
+export async function startStack({ config, fresh, log, onStep = () => {} }: StackOptions): Promise<Stack> {
+  const dataDir = resolve(config.BAKEHOUSE_DATA_DIR);
+  onStep('Postgres and Redis');
+  const services = await startServices({
+    dataDir,
+    databaseUrl: config.DATABASE_URL,
+    redisUrl: config.REDIS_URL ?? (await redisFromSetup()),
+    path: config.PATH,
+    fresh,
+    log,
+  });
+  const apps = new Map<AppName, AppProcess>();
+  const stop = async () => {
+    for (const app of ['edge', 'worker', 'media', 'bunny-sim'] as const)
+      await apps.get(app)?.stop(STOP_DEADLINE_MS[app]);
+    await services.stop();
+  };
+  try {
+    // Only now: the lock on the folder is ours.
+    if (fresh)
+      for (const folder of ['bunny', 'media', 'logs'])
+        await rm(join(dataDir, folder), { recursive: true, force: true });
+    const secrets = await ensureSecrets(dataDir);
+    onStep('database schema');
+    await migrate(services.databaseUrl);
+    await rememberPeople(services.databaseUrl, secrets.orgId);
+
+    const given = inheritedEnv();
+    const realBunny = config.BUNNY_STREAM_URL !== undefined;
+    const ports = await takePorts(config);
+    const env = appEnv({ given, secrets, services, ports, dataDir, realBunny });
+    const start = async (app: AppName) => {
+      apps.set(app, await startApp({ app, env: env[app], logDir: join(dataDir, 'logs'), log }));
+    };
+    onStep(realBunny ? 'media, worker, edge' : 'Bunny simulator, media, worker, edge');
+    await mkdir(join(dataDir, 'media'), { recursive: true });
+    const names: AppName[] = realBunny ? ['media', 'worker', 'edge'] : ['bunny-sim', 'media', 'worker', 'edge'];
+    const started = await Promise.allSettled(names.map(start));
+    for (const outcome of started) if (outcome.status === 'rejected') throw outcome.reason;
+
+    const tokens = await issueTokens(env.edge.JWT_SECRET ?? secrets.jwtSecret, secrets.orgId);
+    const describe = (): StackDescription => ({
+      edge: { url: `http://127.0.0.1:${ports.edge}`, pid: apps.get('edge')?.pid ?? null },
+      worker: { pid: apps.get('worker')?.pid ?? null },
+      media: {
+        url: `http://127.0.0.1:${ports.media}`,
+        pid: apps.get('media')?.pid ?? null,
+        token: env.edge.MEDIA_TOKEN ?? '',
+      },
+      bunnySim: realBunny
+        ? null
+        : {
+            streamUrl: `http://127.0.0.1:${ports.simStream}`,
+            storageUrl: `http://127.0.0.1:${ports.simStorage}`,
+            cdnUrl: `http://127.0.0.1:${ports.simCdn}`,
+            libraryId: LIBRARY_ID,
+            streamKey: env.media.BUNNY_STREAM_KEY ?? '',
+            readOnlyKey: env.edge.BUNNY_READ_ONLY_KEY ?? '',
+            zone: ZONE,
+            storageKey: env.media.BUNNY_STORAGE_KEY ?? '',
+            pid: apps.get('bunny-sim')?.pid ?? null,
+          },
+      metricsUrl: `http://127.0.0.1:${ports.edgeMetrics}/metrics`,
+      databaseUrl: services.databaseUrl,
+      redisUrl: services.redisUrl,
+      postgresPid: services.postgresPid,
+      redisPid: services.redisPid,
+      tokens,
+      webhook: { url: webhookUrl(ports), token: env.edge.BUNNY_WEBHOOK_TOKEN ?? '' },
+      ops: {
+        url: `http://127.0.0.1:${ports.edge}/ops/queues`,
+        user: env.edge.OPS_USER ?? 'ops',
+        password: env.edge.OPS_PASSWORD ?? '',
+      },
+      dataDir,
+    });
+    return { describe, orgId: secrets.orgId, databaseUrl: services.databaseUrl, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Ports = Awaited<ReturnType<typeof takePorts>>;
+
+/** Ports are chosen here, so that an app started again is found where it was. */
+async function takePorts(config: CliConfig) {
+  const free = () => getPort({ host: '127.0.0.1' });
+  return {
+    edge: config.EDGE_PORT || (await free()),
+    edgeMetrics: await free(),
+    workerMetrics: await free(),
+    media: await free(),
+    simStream: await free(),
+    simStorage: await free(),
+    simCdn: await free(),
+  };
+}
+
+const webhookUrl = (ports: Ports) => `http://127.0.0.1:${ports.edge}/webhooks/bunnystream`;
+
+function appEnv(input: {
+  given: Env;
+  secrets: StackSecrets;
+  services: Services;
+  ports: Ports;
+  dataDir: string;
+  realBunny: boolean;
+}): Record<AppName, Env> {
+  const { given, secrets, services, ports, dataDir, realBunny } = input;
+  const wiring = {
+    DATABASE_URL: services.databaseUrl,
+    REDIS_URL: services.redisUrl,
+    MEDIA_URL: `http://127.0.0.1:${ports.media}`,
+  };
+  const credentials = {
+    JWT_SECRET: given.JWKS_URL ? undefined : secrets.jwtSecret,
+    MEDIA_TOKEN: secrets.mediaToken,
+    OPS_USER: 'ops',
+    OPS_PASSWORD: secrets.opsPassword,
+  };
+  const bunny = realBunny
+    ? {}
+    : {
+        BUNNY_STREAM_URL: `http://127.0.0.1:${ports.simStream}`,
+        BUNNY_STORAGE_URL: `http://127.0.0.1:${ports.simStorage}`,
+        BUNNY_CDN_URL: `http://127.0.0.1:${ports.simCdn}`,
+        BUNNY_LIBRARY_ID: String(LIBRARY_ID),
+        BUNNY_STREAM_KEY: secrets.streamKey,
+        BUNNY_READ_ONLY_KEY: secrets.readOnlyKey,
+        BUNNY_STORAGE_ZONE: ZONE,
+        BUNNY_STORAGE_KEY: secrets.storageKey,
+        BUNNY_STORAGE_READ_KEY: secrets.storageReadKey,
+        BUNNY_WEBHOOK_TOKEN: secrets.webhookToken,
+      };
+  const common = { LOG_LEVEL: 'info', ...credentials, ...bunny, ...given };
+  return {
+    edge: { ...common, ...wiring, EDGE_PORT: String(ports.edge), METRICS_PORT: String(ports.edgeMetrics) },
+    worker: {
+      // On one machine more bakes at once only make each of them slower.
+      RENDER_CONCURRENCY: String(Math.max(2, availableParallelism())),
+      TRANSCODE_DEADLINE_MS: '60000',
+      SWEEP_MS: '2000',
+      ...common,
+      ...wiring,
+      METRICS_PORT: String(ports.workerMetrics),
+    },
+    // No database and no Redis: the media service knows neither.
+    media: {
+      ...without(common, ['DATABASE_URL', 'REDIS_URL', 'JWT_SECRET', 'OPS_PASSWORD']),
+      MEDIA_PORT: String(ports.media),
+      MEDIA_CACHE_DIR: given.MEDIA_CACHE_DIR ?? join(dataDir, 'media', 'cache'),
+      MEDIA_WORK_DIR: given.MEDIA_WORK_DIR ?? join(dataDir, 'media', 'work'),
+    },
+    'bunny-sim': {
+      ...without(common, ['DATABASE_URL', 'REDIS_URL', 'JWT_SECRET', 'OPS_PASSWORD', 'MEDIA_TOKEN']),
+      SIM_STREAM_PORT: String(ports.simStream),
+      SIM_STORAGE_PORT: String(ports.simStorage),
+      SIM_CDN_PORT: String(ports.simCdn),
+      SIM_DATA_DIR: join(dataDir, 'bunny'),
+      SIM_WEBHOOK_URL: webhookUrl(ports),
+    },
+  };
+}
+
+const without = (env: Env, names: readonly string[]): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
+
+/** The people that the development tokens speak for, so that they are told of what fails. */
+async function rememberPeople(databaseUrl: string, orgId: string): Promise<void> {
+  const database = openDatabase(databaseUrl, { max: 1 });
+  try {
+    await rememberMember(database.db, { orgId: null, subject: 'dev-superadmin', role: 'superadmin' });
+    await rememberMember(database.db, { orgId, subject: 'dev-manager', role: 'manager' });
+    await rememberMember(database.db, { orgId, subject: 'dev-specialist', role: 'specialist' });
+  } finally {
+    await database.close();
+  }
+}
+
+async function issueTokens(secret: string, orgId: string): Promise<Record<Role, string>> {
+  const tokens = await Promise.all(
+    ROLES.map(async (role) => {
+      const org = role === 'superadmin' || role === 'ops' ? {} : { org: orgId };
+      return [
+        role,
+        await issueToken({ secret, sub: `dev-${role}`, role, ...org, ttlSeconds: TOKEN_TTL_SECONDS }),
+      ] as const;
+    }),
+  );
+  return Object.fromEntries(tokens) as Record<Role, string>;
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { commonEnv, type Env, parseEnv, postgresUrl, redisUrl, url } from './env.ts';
+
+const schema = z.object({
+  ...commonEnv,
+  BAKEHOUSE_DATA_DIR: z.string().min(1).default('.bakehouse/data').describe('where `up` and `demo` keep everything'),
+  DATABASE_URL: postgresUrl.optional(),
+  REDIS_URL: redisUrl.optional(),
+  JWT_SECRET: z.string().optional(),
+  EDGE_PORT: z.coerce.number().int().min(0).max(65535).optional(),
+  BUNNY_STREAM_URL: url('Bunny Stream; a simulator is started where it is not set').optional(),
+  FFMPEG_PATH: z.string().optional(),
+  FFPROBE_PATH: z.string().optional(),
+  PATH: z.string().optional(),
+});
+
+export type CliConfig = z.infer<typeof schema>;
+
+export const loadCliConfig = (env?: Env): CliConfig => parseEnv('bakehouse', schema, env);
+
+/** The environment as it is, for the apps that `up` starts: each of them parses its own part. */
+export const inheritedEnv = (): Env => ({ ...process.env });
