@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
-import { ZodError, z } from 'zod';
-import type { Faults } from './faults.ts';
+import { Faults } from './faults.ts';
 import type { Journal, SimEnv } from './journal.ts';
 
 /** `/sim/…`: what the real Bunny has not. Switches faults, and tells what was asked and delivered. */
@@ -8,12 +7,10 @@ export function createControlRoutes(faults: Faults, journal: Journal): Hono<SimE
   const app = new Hono<SimEnv>();
   app.get('/faults', (c) => c.json(faults.settings() as object));
   app.post('/faults', async (c) => {
-    try {
-      faults.merge(await c.req.json());
-    } catch (error) {
-      if (error instanceof ZodError) return c.json({ error: z.prettifyError(error) }, 400);
-      return c.json({ error: 'the body is not JSON' }, 400);
-    }
+    const body: unknown = await c.req.json().catch(() => undefined);
+    const problem = Faults.problem(body);
+    if (problem !== undefined) return c.json({ error: problem }, 400);
+    faults.merge(body);
     return c.json(faults.settings() as object);
   });
   app.delete('/faults', (c) => {

@@ -79,6 +79,12 @@ export class Faults {
     if (initial !== undefined) this.merge(initial);
   }
 
+  /** What is wrong with an input to `merge`, in words. */
+  static problem(input: unknown): string | undefined {
+    const { error } = faultsSchema.safeParse(input);
+    return error && z.prettifyError(error);
+  }
+
   /** Adds to what is set, name by name; a count starts anew. Throws a `ZodError` where the input is not valid. */
   merge(input: unknown): void {
     const { acceptThenTimeout, webhooks, ...flat } = faultsSchema.parse(input);

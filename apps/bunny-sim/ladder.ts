@@ -147,7 +147,9 @@ async function makeRung(
   const mp4 = join(work, `${rung.name}.mp4`);
   const expectedMs = Math.max(1, (limitSeconds ?? original.durationSeconds) * 1000);
   const encode = [...encodeArgs(original, rung, limitSeconds), '-movflags', '+faststart', '-f', 'mp4', fileUrl(mp4)];
-  const { stderrTail } = await run(tools, [...inputArgs(original.file), ...encode], signal, (outTimeMs) =>
+  // The half packet at the end of a truncated file would not pass into a segment.
+  const input = ['-fflags', '+discardcorrupt', ...inputArgs(original.file)];
+  const { stderrTail } = await run(tools, [...input, ...encode], signal, (outTimeMs) =>
     onProgress(Math.min(1, outTimeMs / expectedMs)),
   );
   const folder = join(work, rung.name);

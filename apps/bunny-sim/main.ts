@@ -1,10 +1,14 @@
 import { loadBunnySimEnv } from '../../lib/config/bunny-sim.ts';
+import { ConfigError } from '../../lib/config/env.ts';
 import { createLogger } from '../../lib/log.ts';
 import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
 import { onSignal } from '../../lib/shutdown.ts';
+import { Faults } from './faults.ts';
 import { createSim } from './sim.ts';
 
 const env = loadBunnySimEnv();
+const problem = env.SIM_FAULTS === undefined ? undefined : Faults.problem(env.SIM_FAULTS);
+if (problem !== undefined) throw new ConfigError('bunny-sim', [`SIM_FAULTS: ${problem}`]);
 // Standard output is for the one line that says where it listens.
 const log = createLogger('bunny-sim', env.LOG_LEVEL, process.stderr);
 

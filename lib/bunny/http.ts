@@ -76,7 +76,8 @@ function broken(service: Service, call: Call, error: unknown): AppError {
 async function* watched(source: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     watch.touch();
-    yield chunk;
+    // fetch never ends a request whose body gave it an empty chunk (undici 6.24).
+    if (chunk.byteLength > 0) yield chunk;
   }
 }
 
