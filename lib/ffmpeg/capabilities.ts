@@ -8,7 +8,7 @@ export const NEEDED = {
   encoders: ['libx264', 'aac', 'mjpeg', 'pcm_s16le', 'pcm_f32le', 'wrapped_avframe'],
   filters: [
     ...['trim', 'setpts', 'fps', 'tpad', 'scale', 'pad', 'setsar', 'setparams', 'hflip', 'split', 'format', 'yadif'],
-    ...['settb', 'ebur128', 'alimiter', 'volume', 'aresample', 'atrim', 'apad'],
+    ...['settb', 'ebur128', 'alimiter', 'volume', 'aresample', 'atrim', 'apad', 'pan'],
   ],
   demuxers: ['mov', 'matroska', 'mpegts', 'avi', 'concat', 'wav', 'mp3', 'aac', 'ogg', 'flac', 'rawvideo', 'f32le'],
   muxers: ['mp4', 'wav', 'mjpeg', 'framecrc', 'null', 's16le', 'f32le', 'h264'],

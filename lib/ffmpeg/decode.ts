@@ -159,6 +159,8 @@ export interface LoudnessOptions {
   /** What stands before and up to `-i`, from `inputArgs`, or a raw PCM description with `pipe:0`. */
   input: readonly string[];
   stdin?: AsyncIterable<Uint8Array>;
+  /** Filters to measure behind, ending in a comma. */
+  filters?: string;
   signal?: AbortSignal | undefined;
   silenceMs: number;
   deadlineMs: number;
@@ -168,7 +170,10 @@ export interface LoudnessOptions {
 export async function measureLoudness(options: LoudnessOptions): Promise<Loudness> {
   const result = await runFfmpeg({
     ffmpegPath: options.ffmpegPath,
-    args: [...options.input, '-map', '0:a:0', '-af', 'ebur128=peak=true:framelog=verbose', '-f', 'null', '-'],
+    args: [
+      ...[...options.input, '-map', '0:a:0'],
+      ...['-af', `${options.filters ?? ''}ebur128=peak=true:framelog=verbose`, '-f', 'null', '-'],
+    ],
     signal: options.signal,
     silenceMs: options.silenceMs,
     deadlineMs: options.deadlineMs,

@@ -33,9 +33,14 @@ export interface ComposeOptions {
   onLine?: (line: ComposeLine) => void;
 }
 
-export interface UploadAssetOptions {
+export interface AssetUpload {
+  /** `platform` or `org:{id}`. */
   tier: string;
   kind: AssetKind;
+  body: AsyncIterable<Uint8Array>;
+}
+
+export interface UploadAssetOptions {
   signal: AbortSignal;
   /** Given up when neither side moves a byte for so long. Default 120 000: the answer waits for a full decode. */
   silenceMs?: number;
@@ -116,8 +121,8 @@ export function createMediaClient(options: MediaClientOptions) {
      * its `report` has errors and its `location` is null.
      */
     uploadAsset: (
-      body: AsyncIterable<Uint8Array>,
-      { tier, kind, signal, silenceMs = 120_000 }: UploadAssetOptions,
+      { tier, kind, body }: AssetUpload,
+      { signal, silenceMs = 120_000 }: UploadAssetOptions,
     ): Promise<AssetAnswer> =>
       exchange(signal, silenceMs, async (watch) => {
         const path = `/v1/assets?${new URLSearchParams({ tier, kind })}`;

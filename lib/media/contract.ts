@@ -27,7 +27,7 @@ export type ComposeRequest = z.output<typeof composeRequest>;
 
 export const STAGES = ['stage', 'segments', 'audio', 'mux', 'verify', 'artefacts', 'store', 'upload'] as const;
 
-const warning = z.object({ code: z.string(), sentence: z.string() });
+export const warning = z.object({ code: z.string(), sentence: z.string() });
 export type Warning = z.infer<typeof warning>;
 
 export const baseline = z.object({

@@ -73,6 +73,14 @@ export class DiskCache {
     return { reused: false };
   }
 
+  /** Removes entries that turned out to be damaged. */
+  async drop(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      await rm(this.#pathOf(key), { force: true });
+      this.#forget(key);
+    }
+  }
+
   #pathOf(key: string): string {
     return join(this.#dir, key.slice(0, 2), key);
   }

@@ -18,12 +18,28 @@ export interface Tools {
   probeTimeoutMs: number;
 }
 
-/** Waits for a slot and runs `work` in it. The slot is free again only when `work` has ended, not when `signal` fires. */
+/**
+ * Waits for a slot and runs `work` in it. Waiting ends at once when `signal` fires; a slot taken is free again only when
+ * `work` has ended.
+ */
 export async function inSlot<T>(tools: Pick<Tools, 'slots'>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return tools.slots.add(async () => {
+  let leave: (() => void) | undefined;
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(new AppError('aborted'));
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  const stopWaiting = () => leave && signal.removeEventListener('abort', leave);
+  const result = tools.slots.add(async () => {
+    stopWaiting();
     if (signal.aborted) throw new AppError('aborted');
     return work();
   });
+  try {
+    return await Promise.race([result, left]);
+  } finally {
+    stopWaiting();
+    result.catch(() => undefined);
+  }
 }
 
 /** `runFfmpeg` in a slot, with the limits of these tools. */

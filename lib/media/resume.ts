@@ -1,0 +1,50 @@
+import type { StorageClient } from '../bunny/storage-client.ts';
+import { AppError } from '../errors.ts';
+import { manifestPath, rendersDir } from './artefacts.ts';
+import { type Manifest, manifestSchema } from './manifest.ts';
+
+/** The manifest of an hour's video with a cue every second stays far below this. */
+const MAX_MANIFEST_BYTES = 32 * 1024 * 1024;
+
+/**
+ * The manifest of an earlier bake, where the zone holds it and everything that it names, and its master is the one asked
+ * for; undefined otherwise. A zone that cannot be asked is an error, not an answer.
+ */
+export async function findStored(
+  storage: Pick<StorageClient, 'get' | 'list'>,
+  recipeHash: string,
+  masterSha256: string,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  const manifest = await readManifest(storage, recipeHash, signal);
+  if (manifest?.master.sha256 !== masterSha256 || manifest.recipeHash !== recipeHash) return undefined;
+  const objects = await storage.list(rendersDir(recipeHash), { signal });
+  const present = new Map(objects.map(({ path, bytes }) => [lastPart(path), bytes]));
+  const { master, poster, baselines, captions } = manifest;
+  const named = [master, poster, ...baselines, ...(captions ? [captions] : [])];
+  return named.every(({ url, bytes }) => present.get(lastPart(url)) === bytes) ? manifest : undefined;
+}
+
+async function readManifest(
+  storage: Pick<StorageClient, 'get'>,
+  recipeHash: string,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  try {
+    const { stream } = await storage.get(manifestPath(recipeHash), { signal });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > MAX_MANIFEST_BYTES) return undefined;
+      chunks.push(chunk);
+    }
+    return manifestSchema.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+  } catch (error) {
+    // What an older version wrote, or half a file, is as good as none: the bake replaces it.
+    if (error instanceof AppError && error.code !== 'not_found') throw error;
+    return undefined;
+  }
+}
+
+const lastPart = (path: string) => path.slice(path.lastIndexOf('/') + 1);
