@@ -1,0 +1,28 @@
+# syntax=docker/dockerfile:1
+# One image for every app: `node dist/apps/<app>/main.js`.
+
+FROM node:20.20-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# Nothing that is only fetched for development machines: ffmpeg comes from Debian below.
+RUN npm ci --omit=optional --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY apps apps
+COPY lib lib
+RUN npm run build && npm prune --omit=dev --omit=optional --no-audit --no-fund
+
+FROM node:20.20-bookworm-slim
+ENV NODE_ENV=production
+# tini reaps what ffmpeg may leave behind and passes signals on; Node as process 1 does neither.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ffmpeg tini \
+ && rm -rf /var/lib/apt/lists/* \
+ && install -d -o node -g node /data
+WORKDIR /app
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json ./
+COPY drizzle drizzle
+USER node
+ENTRYPOINT ["/usr/bin/tini", "--"]
+CMD ["node", "dist/apps/edge/main.js"]
