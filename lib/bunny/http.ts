@@ -10,7 +10,8 @@ export interface Service {
   name: string;
   /** Without a trailing slash. */
   baseUrl: string;
-  accessKey: string;
+  /** Sent as `AccessKey`; TUS signs its requests otherwise. */
+  accessKey?: string;
   /** An exchange on which no byte has moved in either direction for this long is given up. */
   silenceMs: number;
   codes: { notFound: ErrorCode; unavailable: ErrorCode; refused: ErrorCode };
@@ -22,11 +23,11 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A file by its path, bytes in memory, or a stream that can be read once; `bytes` is its length where known. */
+/** A file by its path, bytes in memory, or a stream, read once and the caller's to destroy; `bytes` is its length where known. */
 export type UploadBody = string | Uint8Array | { stream: Readable | AsyncIterable<Uint8Array>; bytes?: number };
 
 interface Call extends CallOptions {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query below the base URL, already encoded, with its leading slash. */
   target: string;
   headers?: Record<string, string>;
@@ -81,10 +82,18 @@ async function* watched(source: AsyncIterable<Uint8Array>, watch: Watch): AsyncG
   }
 }
 
+/** Opens the file only when somebody reads: an exchange that fails before leaves nothing open. */
+export async function* readFrom(
+  file: string,
+  range: { start?: number; end?: number } = {},
+): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(file, range);
+}
+
 async function openBody(body: UploadBody): Promise<{ source: AsyncIterable<Uint8Array>; bytes: number | undefined }> {
   if (typeof body === 'string') {
     const { size } = await stat(body);
-    return { source: createReadStream(body), bytes: size };
+    return { source: readFrom(body), bytes: size };
   }
   if (body instanceof Uint8Array) {
     return {
@@ -104,7 +113,8 @@ async function openBody(body: UploadBody): Promise<{ source: AsyncIterable<Uint8
 async function send(service: Service, call: Call): Promise<{ response: Response; watch: Watch }> {
   const watch = startWatch(service.silenceMs, call.signal);
   try {
-    const headers: Record<string, string> = { ...call.headers, AccessKey: service.accessKey };
+    const headers: Record<string, string> = { ...call.headers };
+    if (service.accessKey !== undefined) headers.AccessKey = service.accessKey;
     // Redirects are not followed: fetch would carry the AccessKey header along to another host.
     const init: RequestInit = { method: call.method, headers, signal: watch.signal, redirect: 'manual' };
     if (call.body !== undefined) {
@@ -183,6 +193,19 @@ export async function call(service: Service, request: Call): Promise<unknown> {
       throw refusalOf(service, request, said.statusCode ?? response.status, said.message ?? 'success: false');
     }
     return body;
+  } catch (error) {
+    throw broken(service, request, error);
+  } finally {
+    watch.stop();
+  }
+}
+
+/** One exchange of which only the answer's headers matter. */
+export async function callForHeaders(service: Service, request: Call): Promise<Headers> {
+  const { response, watch } = await send(service, request);
+  try {
+    await response.arrayBuffer();
+    return response.headers;
   } catch (error) {
     throw broken(service, request, error);
   } finally {

@@ -9,6 +9,7 @@ import {
   type VideoModel,
   videoModel,
 } from './models.ts';
+import { uploadByTus } from './tus.ts';
 
 export interface StreamClientOptions {
   /** `https://video.bunnycdn.com`, or a stand-in. */
@@ -18,6 +19,8 @@ export interface StreamClientOptions {
   apiKey: string;
   /** How long a call, or an upload on which no byte moves, may stay silent. Default 30 000. */
   timeoutMs?: number;
+  /** Bytes per request of a resumable upload; default 64 MiB. */
+  chunkBytes?: number;
 }
 
 /** A name's limit at Bunny (Stream OpenAPI 1.6.8): required and at most 255 characters. */
@@ -104,6 +107,15 @@ export function createStreamClient(options: StreamClientOptions) {
         body,
         signal,
       });
+    },
+
+    /** As `upload`, but in chunks, each taken up where the last one broke: for large files and poor connections. */
+    async uploadResumable(guid: string, file: string, { signal }: CallOptions = {}): Promise<void> {
+      const { title } = await client.get(guid, { signal });
+      const { libraryId, apiKey, chunkBytes } = options;
+      const { baseUrl, silenceMs } = service;
+      const tus = { baseUrl, libraryId, apiKey, silenceMs, ...(chunkBytes !== undefined && { chunkBytes }) };
+      await uploadByTus(tus, { guid, title }, file, { signal });
     },
 
     async get(guid: string, { signal }: CallOptions = {}): Promise<VideoModel> {

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
 import { backOff, type CallOptions, TRIES, type UploadBody, worthRetrying } from './http.ts';
 import type { VideoModel } from './models.ts';
@@ -49,6 +50,9 @@ async function findEmptyVideo(
   }
 }
 
+/** "For files over 2 GB", says Bunny (https://docs.bunny.net/stream/http-api). */
+const RESUMABLE_ABOVE_BYTES = 2_000_000_000;
+
 export type UploadOutcome =
   /** This call sent the bytes and Bunny confirmed. */
   | { outcome: 'uploaded' }
@@ -60,18 +64,24 @@ export type UploadOutcome =
 /**
  * Brings the bytes into an existing video, whatever became of earlier tries. Where a PUT fails or is refused ("already
  * uploaded"), Bunny's own state of the video decides: still empty → sent again, under way or done → success, failed or
- * missing → the caller needs a new video. A body that can be read only once is sent once.
+ * missing → the caller needs a new video. A file above `resumableAboveBytes` goes up in chunks. A body that can be read
+ * only once is sent once.
  */
 export async function uploadVideo(
   client: StreamClient,
   guid: string,
   body: UploadBody,
-  { signal }: CallOptions = {},
+  { signal, resumableAboveBytes = RESUMABLE_ABOVE_BYTES }: { resumableAboveBytes?: number } & CallOptions = {},
 ): Promise<UploadOutcome> {
+  const send = async () => {
+    if (typeof body === 'string' && (await stat(body)).size > resumableAboveBytes) {
+      await client.uploadResumable(guid, body, { signal });
+    } else await client.upload(guid, body, { signal });
+  };
   const tries = typeof body === 'string' || body instanceof Uint8Array ? TRIES : 1;
   for (let failed = 1; ; failed += 1) {
     try {
-      await client.upload(guid, body, { signal });
+      await send();
       return { outcome: 'uploaded' };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

@@ -1,9 +1,14 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SIM_DEFAULTS } from '../../../apps/bunny-sim/sim.ts';
+import { createStreamClient } from '../../../lib/bunny/stream-client.ts';
 import { tusSignature } from '../../../lib/bunny/tus.ts';
+import { uploadVideo } from '../../../lib/bunny/video-upload.ts';
 import { makeClip } from '../../support/ffmpeg.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
+import { waitFor } from '../../support/wait.ts';
 import { type RunningSim, startSim } from './harness.ts';
 
 let sim: RunningSim;
@@ -107,5 +112,114 @@ describe('a TUS upload', () => {
     ).toBe(415);
     expect((await begin({ ...headers, 'Tus-Resumable': '0.2' })).status).toBe(412);
     expect((await begin(headers, -1)).status).toBe(400);
+  });
+});
+
+/** Passes bytes on, and cuts the first connection that sends more than `bytes`. */
+async function startCuttingProxy(targetUrl: string, bytes: number) {
+  const target = new URL(targetUrl);
+  const sockets = new Set<Socket>();
+  let cuts = 0;
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    let sent = 0;
+    client.on('data', (chunk: Buffer) => {
+      sent += chunk.length;
+      if (cuts === 0 && sent > bytes) {
+        cuts += 1;
+        client.destroy();
+      }
+    });
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cuts: () => cuts,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe('uploadVideo of a large file', () => {
+  let file: string;
+  const client = (at: RunningSim) =>
+    createStreamClient({
+      baseUrl: at.streamUrl,
+      libraryId: SIM_DEFAULTS.libraryId,
+      apiKey: SIM_DEFAULTS.streamKey,
+      timeoutMs: 2000,
+      chunkBytes: 16 * 1024,
+    });
+  const patches = async () => (await sim.log()).requests.filter((each) => each.method === 'PATCH').length;
+  beforeAll(async () => {
+    file = await makeClip(await makeTempDir());
+  });
+
+  it('goes up in chunks and ends whole', async () => {
+    const { guid } = await sim.stream.create({ title: 'large' });
+    const before = await patches();
+    expect(await uploadVideo(client(sim), guid, file, { resumableAboveBytes: 0 })).toEqual({ outcome: 'uploaded' });
+    const ended = await sim.ended(guid);
+    expect(ended.originalSha256).toBe(createHash('sha256').update(clip).digest('hex'));
+    await waitFor(async () => (await patches()) - before === Math.ceil(clip.length / (16 * 1024)), {
+      label: 'one request per chunk',
+    });
+  });
+
+  it('rides out refusals, and takes a lost last answer for done', async () => {
+    await sim.faults({
+      rate5xx: { rate: 1, count: 2, match: 'PATCH' },
+      rate429: { rate: 1, count: 1, match: 'POST /tusupload' },
+      retryAfterSeconds: 0,
+      acceptThenTimeout: { upload: 1, holdMs: 50 },
+    });
+    const { guid } = await sim.stream.create({ title: 'large and stormy' });
+    expect(await uploadVideo(client(sim), guid, file, { resumableAboveBytes: 0 })).toMatchObject({
+      outcome: 'already-uploaded',
+    });
+    expect((await sim.ended(guid)).state).toBe('finished');
+    await fetch(`${sim.streamUrl}/sim/faults`, { method: 'DELETE' });
+  });
+
+  it('goes on where a broken connection stopped it', async () => {
+    const proxy = await startCuttingProxy(sim.streamUrl, Math.floor(clip.length / 2));
+    try {
+      const { guid } = await sim.stream.create({ title: 'cut' });
+      const cut = createStreamClient({
+        baseUrl: proxy.url,
+        libraryId: SIM_DEFAULTS.libraryId,
+        apiKey: SIM_DEFAULTS.streamKey,
+        timeoutMs: 2000,
+      });
+      expect(await uploadVideo(cut, guid, file, { resumableAboveBytes: 0 })).toEqual({ outcome: 'uploaded' });
+      expect(proxy.cuts()).toBe(1);
+      expect((await sim.ended(guid)).state).toBe('finished');
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('needs a new video where this one is gone or failed', async () => {
+    expect(await uploadVideo(client(sim), 'gone', file, { resumableAboveBytes: 0 })).toMatchObject({
+      outcome: 'new-video-needed',
+    });
+    const { guid } = await sim.stream.create({ title: 'failed' });
+    await sim.stream.upload(guid, Buffer.from('garbage'));
+    await sim.ended(guid);
+    expect(await uploadVideo(client(sim), guid, file, { resumableAboveBytes: 0 })).toMatchObject({
+      outcome: 'new-video-needed',
+      video: { state: 'failed' },
+    });
   });
 });
