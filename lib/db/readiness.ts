@@ -1,4 +1,4 @@
-import { and, desc, eq, lt } from 'drizzle-orm';
+import { and, desc, eq, inArray, lt } from 'drizzle-orm';
 import { type Readiness, type ReadinessItem, readinessOf } from '../domain/readiness.ts';
 import type { Executor } from './client.ts';
 import { type Page, type PageRequest, toPage } from './page.ts';
@@ -45,14 +45,7 @@ export async function listAssignedPrograms(
   { orgId, patientId, limit, after }: PageRequest & { orgId: string; patientId: string },
 ): Promise<Page<AssignedProgram>> {
   const page = db
-    .select({
-      assignmentId: assignments.id,
-      assignedAt: assignments.createdAt,
-      id: programs.id,
-      title: programs.title,
-      language: programs.language,
-      publishedAt: programs.publishedAt,
-    })
+    .select({ id: assignments.id })
     .from(assignments)
     .innerJoin(programs, eq(programs.id, assignments.programId))
     .where(
@@ -64,47 +57,49 @@ export async function listAssignedPrograms(
       ),
     )
     .orderBy(desc(assignments.id))
-    .limit(limit + 1)
-    .as('page');
+    .limit(limit + 1);
   const found = await db
     .select({
+      assignmentId: assignments.id,
       program: {
-        assignmentId: page.assignmentId,
-        assignedAt: page.assignedAt,
-        id: page.id,
-        title: page.title,
-        language: page.language,
-        publishedAt: page.publishedAt,
+        id: programs.id,
+        title: programs.title,
+        language: programs.language,
+        publishedAt: programs.publishedAt,
+        assignedAt: assignments.createdAt,
       },
       session: { id: sessions.id, title: sessions.title },
       item,
     })
-    .from(page)
-    .leftJoin(sessions, eq(sessions.programId, page.id))
+    .from(assignments)
+    .innerJoin(programs, eq(programs.id, assignments.programId))
+    .leftJoin(sessions, eq(sessions.programId, programs.id))
     .leftJoin(sessionItems, eq(sessionItems.sessionId, sessions.id))
     .leftJoin(exerciseRenders, eq(exerciseRenders.id, sessionItems.renderId))
-    .orderBy(desc(page.assignmentId), sessions.position, sessionItems.position);
+    .where(inArray(assignments.id, page))
+    .orderBy(desc(assignments.id), sessions.position, sessionItems.position);
 
-  type Found = (typeof found)[number];
-  interface Entry {
-    program: Found['program'];
-    sessions: Map<string, string>;
-    items: ReadinessItem[];
-  }
-  const byId = new Map<string, Entry>();
-  for (const { program, session, item } of found) {
-    const entry: Entry = byId.get(program.id) ?? { program, sessions: new Map(), items: [] };
-    byId.set(program.id, entry);
+  const byId = new Map<string, AssignedEntry>();
+  for (const { assignmentId, program, session, item } of found) {
+    const entry: AssignedEntry = byId.get(assignmentId) ?? { program, sessions: new Map(), items: [] };
+    byId.set(assignmentId, entry);
     if (session) entry.sessions.set(session.id, session.title);
     if (isItem(item)) entry.items.push(item);
   }
-  const { items, next } = toPage([...byId.values()], limit, ({ program }) => program.assignmentId);
+  const { items, next } = toPage([...byId], limit, ([assignmentId]) => assignmentId);
   return {
-    items: items.map(({ program: { assignmentId: _, ...program }, sessions, items }) => ({
+    items: items.map(([, { program, sessions, items }]) => ({
       ...program,
       sessions: [...sessions].map(([id, title]) => ({ id, title })),
       readiness: readinessOf(items),
     })),
     next,
   };
+}
+
+interface AssignedEntry {
+  program: Omit<AssignedProgram, 'sessions' | 'readiness'>;
+  /** Title by id, in order. */
+  sessions: Map<string, string>;
+  items: ReadinessItem[];
 }

@@ -64,8 +64,8 @@ const putCue = createRoute({
   middleware: allow('content.write'),
   request: {
     params: idParam.extend({
-      language: languageTag.openapi({ example: 'en' }),
-      name: cueName.openapi({ example: 'count-1' }),
+      language: languageTag.meta({ example: 'en' }),
+      name: cueName.meta({ example: 'count-1' }),
     }),
     body: file,
   },

@@ -85,7 +85,7 @@ const create = createRoute({
     body: jsonBody(
       z.strictObject({
         title: line(200),
-        language: languageTag.openapi({ example: 'en' }),
+        language: languageTag.meta({ example: 'en' }),
         orgId: z.uuid().optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
         sessions: sessionsInput.default([]),
       }),
