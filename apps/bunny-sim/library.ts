@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { VIDEO_MODEL_STATUS } from '../../lib/bunny/video-state.ts';
 import { emptyFolder, readAllJson, writeWhole } from './disk.ts';
 
 const message = z.object({
@@ -79,7 +80,7 @@ export class Library {
       title,
       collectionId,
       createdAt: Date.now(),
-      status: 0,
+      status: VIDEO_MODEL_STATUS.Created,
       length: 0,
       width: 0,
       height: 0,

@@ -1,3 +1,4 @@
+import { VIDEO_MODEL_STATUS } from '../../lib/bunny/video-state.ts';
 import type { Collection, Library, Video } from './library.ts';
 
 /** `2026-09-05T23:21:53.891`: what the API answers, except to create, where it is 7 decimals and a `Z`. */
@@ -28,7 +29,7 @@ export function videoModelOf(video: Video, libraryId: number, justCreated = fals
     captions: [],
     hasMP4Fallback: video.availableResolutions.length > 0,
     hasOriginal: video.originalSha256 !== null,
-    originalHash: video.status === 5 ? null : (video.originalSha256?.toUpperCase() ?? null),
+    originalHash: video.status === VIDEO_MODEL_STATUS.Error ? null : (video.originalSha256?.toUpperCase() ?? null),
     collectionId: video.collectionId,
     thumbnailFileName: 'thumbnail.jpg',
     thumbnailUrl: null,

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { Hono } from 'hono';
 import { z } from 'zod';
+import { VIDEO_MODEL_STATUS } from '../../lib/bunny/video-state.ts';
 import type { Faults } from './faults.ts';
 import {
   exchangeOver,
@@ -205,7 +206,9 @@ async function readJson(c: SimContext): Promise<unknown> {
 export function uploadRefusal(library: Library, guid: string): Response | undefined {
   const video = library.videos.get(guid);
   if (!video) return status(404, 'The requested video was not found');
-  return video.status === 0 ? undefined : status(400, 'The requested video was already uploaded');
+  return video.status === VIDEO_MODEL_STATUS.Created
+    ? undefined
+    : status(400, 'The requested video was already uploaded');
 }
 
 /** Takes a whole file for a video's original, starts the transcode and answers, as the faults would have it. */

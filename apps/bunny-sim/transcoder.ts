@@ -1,12 +1,19 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
+import { VIDEO_MODEL_STATUS, WEBHOOK_STATUS } from '../../lib/bunny/video-state.ts';
 import { toAppError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Faults } from './faults.ts';
 import type { Examine, Source } from './ladder.ts';
 import type { Library, Video } from './library.ts';
 import type { Webhooks } from './webhooks.ts';
+
+/** Two enums: 3 and 4 mean other things here and there. */
+const API = VIDEO_MODEL_STATUS;
+const HOOK = WEBHOOK_STATUS;
+
+const UNDER_WAY: readonly number[] = [API.Uploaded, API.Processing, API.Transcoding];
 
 export interface TranscoderOptions {
   library: Library;
@@ -41,7 +48,7 @@ export class Transcoder {
   start(video: Video): void {
     const { library, webhooks, log } = this.#options;
     Object.assign(video, {
-      status: 1,
+      status: API.Uploaded,
       length: 0,
       encodeProgress: 0,
       availableResolutions: [],
@@ -50,7 +57,7 @@ export class Transcoder {
       stuck: false,
     } satisfies Partial<Video>);
     library.save(video);
-    webhooks.emit(video, 0);
+    webhooks.emit(video, HOOK.Queued);
     const run: Run = { controller: new AbortController(), running: false, done: Promise.resolve() };
     const { signal } = run.controller;
     this.#runs.set(video.guid, run);
@@ -74,7 +81,7 @@ export class Transcoder {
   resume(): void {
     const { library } = this.#options;
     for (const video of library.videos.values()) {
-      if (video.stuck || video.status < 1 || video.status > 3) continue;
+      if (video.stuck || !UNDER_WAY.includes(video.status)) continue;
       this.start(video);
     }
   }
@@ -99,7 +106,7 @@ export class Transcoder {
   async #transcode(video: Video, signal: AbortSignal): Promise<void> {
     const { library, examine, webhooks, faults } = this.#options;
     const subject = `${video.guid} ${video.title}`;
-    video.status = 2;
+    video.status = API.Processing;
     library.save(video);
     const source = await examine(library.original(video.guid), signal);
     signal.throwIfAborted();
@@ -108,12 +115,12 @@ export class Transcoder {
       this.#fail(video, 'The original file is corrupted', 'no decodable video stream');
       return;
     }
-    webhooks.emit(video, 1);
-    webhooks.emit(video, 1);
+    webhooks.emit(video, HOOK.Processing);
+    webhooks.emit(video, HOOK.Processing);
     const whole = source.durationSeconds;
     const seconds = faults.strikes('truncatedFinish', subject) ? whole / 2 : whole;
     Object.assign(video, {
-      status: 3,
+      status: API.Transcoding,
       length: Math.floor(seconds),
       width: source.width,
       height: source.height,
@@ -123,13 +130,13 @@ export class Transcoder {
     } satisfies Partial<Video>);
     video.stuck = faults.strikes('stuckTranscode', subject);
     library.save(video);
-    webhooks.emit(video, 2);
+    webhooks.emit(video, HOOK.Encoding);
     if (video.stuck) return;
     await this.#makeLadder(video, source, seconds < whole ? seconds : undefined, signal);
     signal.throwIfAborted();
-    Object.assign(video, { status: 4, encodeProgress: 100 } satisfies Partial<Video>);
+    Object.assign(video, { status: API.Finished, encodeProgress: 100 } satisfies Partial<Video>);
     library.save(video);
-    webhooks.emit(video, 3);
+    webhooks.emit(video, HOOK.Finished);
     // Shows a moment later than the status, as at Bunny.
     video.storageSize = await sizeOf(library.media(video.guid));
     library.save(video);
@@ -156,9 +163,9 @@ export class Transcoder {
         madeSeconds = Math.max(madeSeconds, rung.seconds);
         if (rung.complaint) complaints.push(rung.complaint);
         library.save(video);
-        if (video.availableResolutions.length === 1) webhooks.emit(video, 4);
+        if (video.availableResolutions.length === 1) webhooks.emit(video, HOOK.ResolutionFinished);
       }
-      webhooks.emit(video, 4);
+      webhooks.emit(video, HOOK.ResolutionFinished);
       const expected = limit ?? source.durationSeconds;
       if (complaints.length > 0 || madeSeconds < expected - Math.max(0.5, expected * 0.02)) {
         this.#note(
@@ -176,9 +183,9 @@ export class Transcoder {
 
   #fail(video: Video, message: string, value: string): void {
     this.#note(video, 3, 7, message, value);
-    video.status = 5;
+    video.status = API.Error;
     this.#options.library.save(video);
-    this.#options.webhooks.emit(video, 5);
+    this.#options.webhooks.emit(video, HOOK.Failed);
   }
 
   /** Bunny cuts `value` at 255 characters. */

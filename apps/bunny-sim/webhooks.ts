@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { WEBHOOK_STATUS } from '../../lib/bunny/video-state.ts';
 import { signWebhook } from '../../lib/bunny/webhook.ts';
 import type { Faults } from './faults.ts';
 import { waitQuietly } from './http.ts';
 import type { DeliveryEntry, Journal } from './journal.ts';
 
-/** The numbers as Bunny's webhooks use them. */
-export type HookStatus = 0 | 1 | 2 | 3 | 4 | 5;
-const FINAL: readonly HookStatus[] = [3, 5];
+type HookStatus = (typeof WEBHOOK_STATUS)[keyof typeof WEBHOOK_STATUS];
+const FINAL: readonly HookStatus[] = [WEBHOOK_STATUS.Finished, WEBHOOK_STATUS.Failed];
 
 /** How long a receiver may take. Bunny's own limit is not documented. */
 const DEADLINE_MS = 10_000;
@@ -42,7 +42,8 @@ export class Webhooks {
     const { faults, url } = this.#options;
     const subject = `${video.guid} ${video.title}`;
     if (url === undefined || faults.strikes('webhooks.off', `${subject} status=${status}`)) return;
-    if (status === 0 && faults.strikes('webhooks.reordered', subject)) this.#held.set(video.guid, []);
+    if (status === WEBHOOK_STATUS.Queued && faults.strikes('webhooks.reordered', subject))
+      this.#held.set(video.guid, []);
     const held = this.#held.get(video.guid);
     if (!held) {
       this.#queue(url, video, status);
@@ -79,8 +80,8 @@ export class Webhooks {
     if (due > Date.now()) await waitQuietly(due - Date.now(), closing);
     if (closing.aborted) return;
     const subject = `${video.guid} ${video.title} status=${status}`;
-    if (status === 0 && faults.strikes('webhooks.forged', subject)) {
-      await this.#post(url, video.guid, 3, 'forged', randomBytes(16).toString('hex'));
+    if (status === WEBHOOK_STATUS.Queued && faults.strikes('webhooks.forged', subject)) {
+      await this.#post(url, video.guid, WEBHOOK_STATUS.Finished, 'forged', randomBytes(16).toString('hex'));
     }
     if (faults.strikes('webhooks.lost', subject)) {
       const at = new Date().toISOString();

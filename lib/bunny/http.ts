@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError, type ErrorCode } from '../errors.ts';
+import { AppError, type ErrorCode, toAppError } from '../errors.ts';
 
 /** One of Bunny's two HTTP services, as seen by the calls below. */
 export interface Service {
@@ -92,7 +92,9 @@ export async function* readFrom(
 
 async function openBody(body: UploadBody): Promise<{ source: AsyncIterable<Uint8Array>; bytes: number | undefined }> {
   if (typeof body === 'string') {
-    const { size } = await stat(body);
+    const { size } = await stat(body).catch((error: unknown) => {
+      throw toAppError(error);
+    });
     return { source: readFrom(body), bytes: size };
   }
   if (body instanceof Uint8Array) {
@@ -112,6 +114,15 @@ async function openBody(body: UploadBody): Promise<{ source: AsyncIterable<Uint8
  */
 async function send(service: Service, call: Call): Promise<{ response: Response; watch: Watch }> {
   const watch = startWatch(service.silenceMs, call.signal);
+  let ours: unknown;
+  async function* fed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      yield* watched(source, watch);
+    } catch (error) {
+      ours = error;
+      throw error;
+    }
+  }
   try {
     const headers: Record<string, string> = { ...call.headers };
     if (service.accessKey !== undefined) headers.AccessKey = service.accessKey;
@@ -120,7 +131,7 @@ async function send(service: Service, call: Call): Promise<{ response: Response;
     if (call.body !== undefined) {
       const { source, bytes } = await openBody(call.body);
       if (bytes !== undefined) headers['Content-Length'] = String(bytes);
-      init.body = watched(source, watch);
+      init.body = fed(source);
       init.duplex = 'half';
     }
     const response = await fetch(`${service.baseUrl}${call.target}`, init);
@@ -129,12 +140,13 @@ async function send(service: Service, call: Call): Promise<{ response: Response;
     return { response, watch };
   } catch (error) {
     watch.stop();
-    throw broken(service, call, error);
+    // What our own source threw is not Bunny's failure, though fetch reports it as one.
+    throw ours === undefined ? broken(service, call, error) : toAppError(ours);
   }
 }
 
 /** What Bunny says about a call, in whichever casing: `success`, `message` and `statusCode`, `Success`…, or `HttpCode` and `Message`. */
-export function readStatus(body: unknown): { success?: boolean; message?: string; statusCode?: number } {
+function readStatus(body: unknown): { success?: boolean; message?: string; statusCode?: number } {
   const item: unknown = Array.isArray(body) ? body[0] : body;
   if (typeof item !== 'object' || item === null) return {};
   const found: { success?: boolean; message?: string; statusCode?: number } = {};
@@ -157,7 +169,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Milliseconds that a `Retry-After` header asks for, as seconds or as a date; `undefined` where it says neither. */
-export function retryAfterMs(header: string | null, now = Date.now()): number | undefined {
+function retryAfterMs(header: string | null, now = Date.now()): number | undefined {
   if (header === null) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
   const date = Date.parse(header);
@@ -223,7 +235,10 @@ export interface Download {
 
 /** One exchange whose answer is handed on as it comes. */
 export async function download(service: Service, request: Call): Promise<Download> {
-  const { response, watch } = await send(service, { ...request, headers: { 'Accept-Encoding': 'identity' } });
+  const { response, watch } = await send(service, {
+    ...request,
+    headers: { ...request.headers, 'Accept-Encoding': 'identity' },
+  });
   const body = response.body;
   async function* read(): AsyncGenerator<Uint8Array> {
     try {

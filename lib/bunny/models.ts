@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 const optional = <T extends z.ZodType>(type: T) => type.nullish().catch(undefined);
 
-export const transcodingMessage = z.looseObject({
+const transcodingMessage = z.looseObject({
   level: z.number().int().catch(0),
   issueCode: z.number().int().catch(0),
   message: optional(z.string()),

@@ -12,7 +12,7 @@ export const VIDEO_MODEL_STATUS = {
   JitSegmenting: 7,
   JitPlaylistsCreated: 8,
 } as const;
-export type VideoModelStatusName = keyof typeof VIDEO_MODEL_STATUS;
+type VideoModelStatusName = keyof typeof VIDEO_MODEL_STATUS;
 
 /** `Status` of a webhook (https://docs.bunny.net/stream/webhooks). Not the API's numbers. */
 export const WEBHOOK_STATUS = {
@@ -28,7 +28,7 @@ export const WEBHOOK_STATUS = {
   CaptionsGenerated: 9,
   TitleOrDescriptionGenerated: 10,
 } as const;
-export type WebhookStatusName = keyof typeof WEBHOOK_STATUS;
+type WebhookStatusName = keyof typeof WEBHOOK_STATUS;
 
 export type WebhookMeaning = 'progress' | 'finished' | 'resolution-finished' | 'failed' | 'ignored';
 
@@ -46,13 +46,11 @@ const WEBHOOK_MEANING: Record<WebhookStatusName, WebhookMeaning> = {
   TitleOrDescriptionGenerated: 'ignored',
 };
 
+/** `undefined` for a number Bunny has added since. */
 const nameOf = <T extends string>(table: Record<T, number>, value: number): T | undefined => {
   for (const name in table) if (table[name] === value) return name;
   return undefined;
 };
-
-/** The API's name of a status; `undefined` for a number Bunny has added since. */
-export const videoModelStatusName = (status: number) => nameOf(VIDEO_MODEL_STATUS, status);
 
 /**
  * What a webhook's status tells us to do. It is a hint, never the truth: ask the API before acting on "finished" or
@@ -79,7 +77,7 @@ const ISSUES = [
   'CaptionGenerationFailed',
 ] as const;
 
-export interface VideoMessage {
+interface VideoMessage {
   level: (typeof LEVELS)[number];
   /** Bunny's name of the issue, or its number where we know no name. */
   code: string;
@@ -126,7 +124,7 @@ export function videoState(model: VideoModel): VideoState {
     code: ISSUES[each.issueCode] ?? String(each.issueCode),
     text: [each.message, each.value].filter(Boolean).join(': '),
   }));
-  const name = videoModelStatusName(model.status);
+  const name = nameOf(VIDEO_MODEL_STATUS, model.status);
   return {
     guid: model.guid,
     title: model.title,

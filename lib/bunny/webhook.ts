@@ -66,8 +66,9 @@ const digest = (text: string) => createHash('sha256').update(text).digest();
 const webhookBody = z
   .looseObject({
     VideoLibraryId: z.number().int(),
-    VideoGuid: z.string().min(1).max(100),
-    Status: z.number().int(),
+    // Printable and 32 bits: what a column can hold.
+    VideoGuid: z.string().regex(/^[!-~]{1,100}$/),
+    Status: z.int32(),
     IsLiveStreamWebhook: z.boolean().optional().catch(undefined),
   })
   .transform((body) => ({

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createStorageClient } from '../../../lib/bunny/storage-client.ts';
 import { createStreamClient } from '../../../lib/bunny/stream-client.ts';
 import { createVideo, uploadVideo } from '../../../lib/bunny/video-upload.ts';
+import { AppError } from '../../../lib/errors.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
@@ -118,6 +119,12 @@ describe('the stream client', () => {
     script = [says(429, '', { 'retry-after': '120' })];
     await expect(stream().get('g')).rejects.toMatchObject({ retryable: true, retryAfterMs: 120_000 });
     expect(seen).toHaveLength(3);
+    script = [says(503, '', { 'retry-after': new Date(Date.now() + 120_000).toUTCString() })];
+    const error = (await stream()
+      .get('g')
+      .catch((thrown: unknown) => thrown)) as { retryAfterMs: number };
+    expect(error.retryAfterMs).toBeGreaterThan(110_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(120_000);
   });
 
   it('lists every page, each video once, and steps over an item it cannot read', async () => {
@@ -166,6 +173,16 @@ describe('the stream client', () => {
       }
     }
     await stream(300).upload('g', { stream: slow(), bytes: 6 });
+  });
+
+  it("tells a failure of the caller's own source from one of Bunny", async () => {
+    script = [says(200, { success: true })];
+    async function* tooLong() {
+      yield Buffer.from('x');
+      throw new AppError('payload_too_large');
+    }
+    await expect(stream().upload('g', { stream: tooLong() })).rejects.toMatchObject({ code: 'payload_too_large' });
+    await expect(stream().upload('g', join(folder, 'missing'))).rejects.toMatchObject({ code: 'internal' });
   });
 
   it('takes an existing collection of exactly that name, and makes it otherwise', async () => {

@@ -9,7 +9,7 @@ import { silentLog } from '../../support/log.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { waitFor } from '../../support/wait.ts';
 
-export interface Hook {
+interface Hook {
   url: string;
   headers: Headers;
   rawBody: Buffer;
