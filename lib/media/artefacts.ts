@@ -57,8 +57,11 @@ export class ArtefactWriter {
 
   async #put(kind: ArtefactKind, body: string | Buffer, sha256: string, bytes: number, extension: ArtefactExtension) {
     const path = artefactPath(this.#recipeHash, sha256, extension);
-    if ((await this.#known()).get(path) === bytes) return this.#tell(kind, path, sha256, bytes);
-    return this.#send(kind, path, body, sha256, bytes, extension);
+    const known = await this.#known();
+    if (known.get(path) === bytes) return this.#tell(kind, path, sha256, bytes);
+    const stored = await this.#send(kind, path, body, sha256, bytes, extension);
+    known.set(path, bytes);
+    return stored;
   }
 
   async #send(

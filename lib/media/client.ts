@@ -46,12 +46,12 @@ export interface UploadAssetOptions {
   silenceMs?: number;
 }
 
+/** An RFC 9457 problem, as the service answers it. */
 const problem = z.looseObject({
   code: z.string(),
-  message: z.string().optional(),
   detail: z.string().optional(),
   retryable: z.boolean().optional(),
-  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
 export type MediaClient = ReturnType<typeof createMediaClient>;
@@ -176,12 +176,12 @@ async function refusal(response: Response): Promise<AppError> {
   const told = problem.safeParse(value);
   const detail = `answered ${response.status}: ${text.slice(0, 500)}`;
   if (told.success && isErrorCode(told.data.code)) {
-    const { code, message, issues, retryable } = told.data;
+    const { code, detail: sentence, errors, retryable } = told.data;
     return new AppError(code, {
-      sentence: message ?? ERRORS[code].sentence,
+      sentence: sentence ?? ERRORS[code].sentence,
       detail,
       ...(retryable !== undefined && { retryable }),
-      ...(issues && { issues }),
+      ...(errors && { issues: errors }),
       ...wait,
     });
   }

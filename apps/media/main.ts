@@ -1,0 +1,22 @@
+import { ConfigError } from '../../lib/config/env.ts';
+import { loadMediaConfig } from '../../lib/config/media.ts';
+import { createLogger } from '../../lib/log.ts';
+import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
+import { onSignal } from '../../lib/shutdown.ts';
+import { createMedia } from './media.ts';
+
+async function main() {
+  const config = loadMediaConfig();
+  const log = createLogger('media', config.LOG_LEVEL);
+  const { ffmpegPath, ffprobePath } = findFfmpeg(config);
+  const media = await createMedia(config, { ffmpegPath, ffprobePath, log });
+  onSignal(media.steps, log);
+  process.stdout.write(`${JSON.stringify({ ready: true, url: media.url })}\n`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(
+    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
+  );
+  process.exit(1);
+});

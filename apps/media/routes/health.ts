@@ -1,0 +1,15 @@
+import { Hono } from 'hono';
+import type { MediaDeps } from '../deps.ts';
+
+/** For whoever restarts or routes: open to all, and telling nothing. */
+export const healthRoutes = ({ bakes }: MediaDeps) =>
+  new Hono()
+    .get('/healthz', (c) => c.json({ status: 'ok' }))
+    .get('/readyz', (c) => (bakes.draining ? c.json({ status: 'draining' }, 503) : c.json({ status: 'ready' })));
+
+export const statusRoutes = ({ bakes, metrics }: MediaDeps) =>
+  new Hono()
+    .get('/capacity', (c) => c.json({ slots: bakes.slots, busy: bakes.busy, draining: bakes.draining }))
+    .get('/metrics', async (c) =>
+      c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
+    );
