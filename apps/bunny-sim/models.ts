@@ -85,13 +85,17 @@ export function resolutionsOf(video: Video, libraryId: number) {
 }
 
 /** A page as Bunny cuts it: `itemsPerPage` clamped to 10–1000, `page` at least 1. */
-export function pageOf<T>(items: T[], query: { page?: string | undefined; itemsPerPage?: string | undefined }) {
+export function pageOf<T, M>(
+  items: T[],
+  query: { page?: string | undefined; itemsPerPage?: string | undefined },
+  toModel: (item: T) => M,
+) {
   const number = Math.max(1, Math.trunc(Number(query.page)) || 1);
   const size = Math.min(1000, Math.max(10, Math.trunc(Number(query.itemsPerPage ?? 100)) || 100));
   return {
     totalItems: items.length,
     currentPage: number,
     itemsPerPage: size,
-    items: items.slice((number - 1) * size, number * size),
+    items: items.slice((number - 1) * size, number * size).map(toModel),
   };
 }

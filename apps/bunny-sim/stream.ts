@@ -84,12 +84,7 @@ export function createStreamRoutes(deps: StreamDeps): Hono<SimEnv> {
       .filter((video) => !search || video.title.toLowerCase().includes(search))
       .filter((video) => !query.collection || video.collectionId === query.collection)
       .sort(query.orderBy === 'title' ? (a, b) => a.title.localeCompare(b.title) : (a, b) => b.createdAt - a.createdAt);
-    return c.json(
-      pageOf(
-        videos.map((video) => videoModelOf(video, libraryId)),
-        query,
-      ),
-    );
+    return c.json(pageOf(videos, query, (video) => videoModelOf(video, libraryId)));
   });
 
   app.get('/:library/videos/:guid', (c) => {
@@ -153,12 +148,7 @@ function addCollectionRoutes(app: Hono<SimEnv>, deps: StreamDeps): void {
     const found = [...library.collections.values()]
       .filter((collection) => !search || collection.name.toLowerCase().includes(search))
       .sort((a, b) => b.createdAt - a.createdAt);
-    return c.json(
-      pageOf(
-        found.map((collection) => collectionModelOf(collection, library, libraryId)),
-        query,
-      ),
-    );
+    return c.json(pageOf(found, query, (collection) => collectionModelOf(collection, library, libraryId)));
   });
 
   app.post('/:library/collections', async (c) => {

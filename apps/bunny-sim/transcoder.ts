@@ -15,6 +15,10 @@ const HOOK = WEBHOOK_STATUS;
 
 const UNDER_WAY: readonly number[] = [API.Uploaded, API.Processing, API.Transcoding];
 
+/** Severity 2 Warning with issue 2 TranscodingWarnings, severity 3 Error with issue 7 OriginalCorrupted: as measured. */
+const WARNED = { level: 2, issueCode: 2 } as const;
+const CORRUPT = { level: 3, issueCode: 7 } as const;
+
 export interface TranscoderOptions {
   library: Library;
   examine: Examine;
@@ -168,13 +172,8 @@ export class Transcoder {
       webhooks.emit(video, HOOK.ResolutionFinished);
       const expected = limit ?? source.durationSeconds;
       if (complaints.length > 0 || madeSeconds < expected - Math.max(0.5, expected * 0.02)) {
-        this.#note(
-          video,
-          2,
-          2,
-          'Transcoding finished with warnings',
-          complaints.join('\n') || 'The source ended early',
-        );
+        const value = complaints.join('\n') || 'The source ended early';
+        this.#note(video, WARNED, 'Transcoding finished with warnings', value);
       }
     } finally {
       await rm(work, { recursive: true, force: true });
@@ -182,16 +181,16 @@ export class Transcoder {
   }
 
   #fail(video: Video, message: string, value: string): void {
-    this.#note(video, 3, 7, message, value);
+    this.#note(video, CORRUPT, message, value);
     video.status = API.Error;
     this.#options.library.save(video);
     this.#options.webhooks.emit(video, HOOK.Failed);
   }
 
   /** Bunny cuts `value` at 255 characters. */
-  #note(video: Video, level: number, issueCode: number, message: string, value: string): void {
+  #note(video: Video, kind: typeof WARNED | typeof CORRUPT, message: string, value: string): void {
     const timeStamp = new Date().toISOString().slice(0, -1);
-    video.messages = [...video.messages, { timeStamp, level, issueCode, message, value: value.slice(0, 255) }];
+    video.messages = [...video.messages, { timeStamp, ...kind, message, value: value.slice(0, 255) }];
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -67,7 +67,7 @@ describe('what Bunny answers becomes', () => {
     ['404 with an empty body', says(404), 'bunny_not_found', false],
     ['400 in plain text', says(400, 'bad'), 'bunny_refused', false],
     ['422', says(422, { success: false, message: 'no', statusCode: 422 }), 'bunny_refused', false],
-    ['a redirect', says(302, '', { location: 'http://elsewhere.invalid/' }), 'bunny_refused', false],
+    ['a redirect', says(302, '', { location: 'http://elsewhere.invalid/' }), 'bunny_unavailable', true],
     ['500 in HTML', says(500, '<html>'), 'bunny_unavailable', true],
     ['a cut connection', cuts, 'bunny_unavailable', true],
     ['silence', silent, 'bunny_unavailable', true],
@@ -162,6 +162,25 @@ describe('the stream client', () => {
     await stream().upload('g', file);
     expect(seen.map((request) => request.headers['content-length'])).toEqual(['300000', '0']);
     expect(bodies.map((body) => body.length)).toEqual([300_000, 0]);
+  });
+
+  it('holds no more of an upload in memory than is on its way', async () => {
+    script = [
+      (request, response) => {
+        request.resume().on('end', () => response.end('{"success":true}'));
+      },
+    ];
+    const file = join(folder, 'large');
+    await writeFile(file, '');
+    await truncate(file, 200_000_000);
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    const timer = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }, 10);
+    await stream().upload('g', file);
+    clearInterval(timer);
+    expect(most).toBeLessThan(80_000_000);
   });
 
   it('lets an upload take longer than its timeout as long as bytes move', async () => {
