@@ -37,7 +37,7 @@ const fields = z.object({
 
   MEDIA_URL: url('the media service'),
   MEDIA_TOKEN: secret('the media service’s bearer token'),
-  MAX_UPLOAD_BYTES: integer(2 * 1024 ** 3, 1024, 2 ** 40, 'the largest upload in bytes'),
+  MAX_UPLOAD_BYTES: integer(2_000_000_000, 1, Number.MAX_SAFE_INTEGER, 'bytes that an upload may have'),
 
   JWT_SECRET: jwtSecret.optional(),
   JWKS_URL: url('the key set of the identity provider').optional(),

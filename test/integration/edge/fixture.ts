@@ -195,3 +195,19 @@ export async function aPublishedProgram(db: Db, orgId: string, exerciseIds: read
     .orderBy(sessionItems.position);
   return { programId, sessionId: rows[0]!.sessionId, renderIds: rows.map((row) => row.renderId!) };
 }
+
+/** Runs `work` and answers how many statements it sent to Postgres. */
+export async function statementsOf(edge: TestEdge, work: () => Promise<unknown>): Promise<number> {
+  const { sql } = edge.deps.database;
+  let count = 0;
+  const { debug } = sql.options;
+  sql.options.debug = () => {
+    count += 1;
+  };
+  try {
+    await work();
+  } finally {
+    sql.options.debug = debug;
+  }
+  return count;
+}

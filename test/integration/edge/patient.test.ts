@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assignments, programs, runs } from '../../../lib/db/schema/index.ts';
 import type { RenderStatus } from '../../../lib/domain/render-states.ts';
 import { anExercise, aProgram } from '../../support/clinic.ts';
-import { aPublishedProgram, moveTo, people, problemOf, startEdge, type TestEdge } from './fixture.ts';
+import { aPublishedProgram, moveTo, people, problemOf, startEdge, statementsOf, type TestEdge } from './fixture.ts';
 
 const who = people();
 const as = who.patient;
@@ -28,22 +28,6 @@ async function anAssignedProgram(...states: RenderStatus[]) {
   for (const [i, status] of states.entries()) await moveTo(edge.db, program.renderIds[i]!, status);
   await assign(program.programId);
   return program;
-}
-
-/** Runs `work` and answers how many statements it sent to Postgres. */
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  const { sql } = edge.deps.database;
-  let count = 0;
-  const { debug } = sql.options;
-  sql.options.debug = () => {
-    count += 1;
-  };
-  try {
-    await work();
-  } finally {
-    sql.options.debug = debug;
-  }
-  return count;
 }
 
 describe('readiness', () => {
@@ -81,7 +65,7 @@ describe('readiness', () => {
 
   it('costs one statement, however many items', async () => {
     const { programId } = await anAssignedProgram('ready', 'pending', 'rendering', 'failed');
-    expect(await statementsOf(() => read(programId))).toBe(1);
+    expect(await statementsOf(edge, () => read(programId))).toBe(1);
   });
 
   it('is shown to the clinic before anybody is assigned, a draft’s too', async () => {
@@ -129,7 +113,7 @@ describe('my programmes', () => {
       { sessions: [{ title: 'Session 1' }], readiness: { status: 'failed', total: 2, ready: 0 } },
       { sessions: [{ title: 'Session 1' }], readiness: { status: 'preparing', total: 2, ready: 1 } },
     ]);
-    expect(await statementsOf(() => page('limit=50'))).toBe(1);
+    expect(await statementsOf(edge, () => page('limit=50'))).toBe(1);
   });
 });
 
@@ -184,7 +168,7 @@ describe('play', () => {
 
   it('costs one statement', async () => {
     const { sessionId } = await anAssignedProgram('ready', 'ready', 'ready');
-    expect(await statementsOf(() => play(sessionId))).toBe(1);
+    expect(await statementsOf(edge, () => play(sessionId))).toBe(1);
   });
 });
 

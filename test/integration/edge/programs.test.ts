@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { organisations, programs } from '../../../lib/db/schema/index.ts';
 import { anExercise } from '../../support/clinic.ts';
-import { aPublishedProgram, people, problemOf, startEdge, type TestEdge } from './fixture.ts';
+import { aPublishedProgram, people, problemOf, startEdge, statementsOf, type TestEdge } from './fixture.ts';
 
 const who = people();
 let edge: TestEdge;
@@ -106,6 +106,12 @@ describe('making a programme', () => {
     const problem = await problemOf(await make(json));
     expect(problem).toMatchObject({ httpStatus: 422, code: 'invalid_request' });
     expect(problem.errors?.map((error) => error.path)).toEqual([path]);
+  });
+
+  it('sends as many statements for a hundred items as for one', async () => {
+    const sessionsOf = (count: number) => [{ items: Array.from({ length: count }, () => ({ exerciseId: own })) }];
+    const send = (count: number) => () => make({ title: 'Knee', language: 'en', sessions: sessionsOf(count) });
+    expect(await statementsOf(edge, send(100))).toBe(await statementsOf(edge, send(1)));
   });
 
   it('takes a thousand items in one request', async () => {
