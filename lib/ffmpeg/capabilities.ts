@@ -7,7 +7,7 @@ import { runFfmpeg } from './run.ts';
 export const NEEDED = {
   encoders: ['libx264', 'aac', 'mjpeg', 'pcm_s16le', 'pcm_f32le', 'wrapped_avframe'],
   filters: [
-    ...['trim', 'setpts', 'fps', 'tpad', 'scale', 'pad', 'setsar', 'setparams', 'hflip', 'split', 'format', 'yadif'],
+    ...['trim', 'setpts', 'fps', 'loop', 'scale', 'pad', 'setsar', 'setparams', 'hflip', 'split', 'format', 'yadif'],
     ...['settb', 'ebur128', 'alimiter', 'volume', 'aresample', 'atrim', 'apad', 'pan'],
   ],
   demuxers: ['mov', 'matroska', 'mpegts', 'avi', 'concat', 'wav', 'mp3', 'aac', 'ogg', 'flac', 'rawvideo', 'f32le'],

@@ -39,16 +39,20 @@ export function segmentArgs(
 function filterGraph(source: SourceFacts, unit: Unit, outputs: readonly { profile: Profile }[]): string {
   const { video } = source;
   const origin = ((source.firstMs + unit.originMs) / 1000).toFixed(6);
+  const last = unit.end - unit.first - 1;
+  const behind = unit.frames / FPS + 1;
   const shared = [
     // Wants the neighbouring fields, so it stands before the cut.
     ...(video.interlaced ? ['yadif=mode=send_frame:deint=interlaced'] : []),
     `trim=start_frame=${unit.first}:end_frame=${unit.end}`,
+    // `fps` takes the stream to end when its last frame starts and drops that: so the last one comes again, far behind.
+    `loop=loop=1:size=1:start=${last}`,
     // A fine clock first: an AVI at 5 frames a second has a clock that ticks every 200 ms.
     'settb=1/90000',
     // The frame on display when the piece starts may have come before it.
-    `setpts='max(0,T-(${origin}))*${unit.stretch.toFixed(9)}/TB'`,
-    // `pass`, or a lone frame shorter than half of ours would be rounded away.
-    `fps=${FPS}:start_time=0:eof_action=pass`,
+    `setpts='if(gt(N,${last}),${behind.toFixed(6)},max(0,T-(${origin}))*${unit.stretch.toFixed(9)})/TB'`,
+    // Also fills up with the last frame where the source has no more.
+    `fps=${FPS}:start_time=0`,
     ...(unit.mirrored ? ['hflip'] : []),
   ];
   const branches = outputs.map(({ profile }, index) => {
@@ -57,9 +61,7 @@ function filterGraph(source: SourceFacts, unit: Unit, outputs: readonly { profil
       ...[`[s${index}]scale=${size.width}:${size.height}:in_color_matrix=${inputMatrix(video)}:out_color_matrix=bt709`],
       ...[':out_range=tv:flags=bicubic+accurate_rnd+bitexact,format=yuv420p'],
       ...[`,pad=${profile.width}:${profile.height}:(ow-iw)/2:(oh-ih)/2:black,setsar=1`],
-      ...[',setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709'],
-      // Fills up where the source has no more frames; exactly as many as wanted are then taken.
-      ...[`,tpad=stop_mode=clone:stop=${unit.frames}[v${index}]`],
+      ...[`,setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709[v${index}]`],
     ].join('');
   });
   const split = `split=${outputs.length}${outputs.map((_, index) => `[s${index}]`).join('')}`;
