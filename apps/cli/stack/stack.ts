@@ -1,7 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import getPort from 'get-port';
 import { issueToken } from '../../../lib/auth/tokens.ts';
 import { type CliConfig, inheritedEnv } from '../../../lib/config/cli.ts';
 import type { Env } from '../../../lib/config/env.ts';
@@ -13,6 +12,7 @@ import type { Logger } from '../../../lib/log.ts';
 import { redisFromSetup } from '../../../lib/services/setup-file.ts';
 import { type Services, startServices } from '../../../lib/services/start-services.ts';
 import { type AppName, type AppProcess, startApp } from './app-process.ts';
+import { type Ports, takePorts } from './ports.ts';
 import { ensureSecrets, type StackSecrets } from './secrets.ts';
 
 export interface StackOptions {
@@ -98,7 +98,7 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
 
     const given = inheritedEnv();
     const realBunny = config.BUNNY_STREAM_URL !== undefined;
-    const ports = await takePorts(config);
+    const ports = await takePorts(dataDir, config.EDGE_PORT);
     const env = appEnv({ given, secrets, services, ports, dataDir, realBunny });
     const start = async (app: AppName) => {
       apps.set(app, await startApp({ app, env: env[app], logDir: join(dataDir, 'logs'), log }));
@@ -150,22 +150,6 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
     await stop();
     throw error;
   }
-}
-
-type Ports = Awaited<ReturnType<typeof takePorts>>;
-
-/** Ports are chosen here, so that an app started again is found where it was. */
-async function takePorts(config: CliConfig) {
-  const free = () => getPort({ host: '127.0.0.1' });
-  return {
-    edge: config.EDGE_PORT || (await free()),
-    edgeMetrics: await free(),
-    workerMetrics: await free(),
-    media: await free(),
-    simStream: await free(),
-    simStorage: await free(),
-    simCdn: await free(),
-  };
 }
 
 const webhookUrl = (ports: Ports) => `http://127.0.0.1:${ports.edge}/webhooks/bunnystream`;
