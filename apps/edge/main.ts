@@ -1,5 +1,5 @@
 import { createVerifier } from '../../lib/auth/tokens.ts';
-import { type EdgeConfig, loadEdgeConfig } from '../../lib/config/edge.ts';
+import { loadEdgeConfig } from '../../lib/config/edge.ts';
 import { ConfigError } from '../../lib/config/env.ts';
 import { openDatabase } from '../../lib/db/client.ts';
 import { markDispatched } from '../../lib/db/dispatch.ts';
@@ -15,7 +15,8 @@ import { listen } from './listen.ts';
 /** How long answers under way may take once the process has been told to stop. */
 const DRAIN_MS = 10_000;
 
-async function main(config: EdgeConfig): Promise<void> {
+async function main(): Promise<void> {
+  const config = loadEdgeConfig();
   const log = createLogger('edge', config.LOG_LEVEL);
   const database = openDatabase(config.DATABASE_URL, { max: config.DATABASE_POOL, appName: 'bakehouse-edge' });
   const queues = openQueues({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX }, log);
@@ -66,9 +67,9 @@ async function main(config: EdgeConfig): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: true, url: listener.url, metricsUrl: metrics.url })}\n`);
 }
 
-try {
-  await main(loadEdgeConfig());
-} catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`);
+main().catch((error: unknown) => {
+  process.stderr.write(
+    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
+  );
   process.exit(1);
-}
+});

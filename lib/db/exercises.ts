@@ -4,7 +4,7 @@ import { type Page, type PageRequest, toPage } from './page.ts';
 import { cueClips, exerciseSources, exercises, type RepMarks } from './schema/index.ts';
 
 export type Exercise = typeof exercises.$inferSelect;
-export type ExerciseSource = Pick<
+type ExerciseSource = Pick<
   typeof exerciseSources.$inferSelect,
   'sha256' | 'bytes' | 'durationMs' | 'report' | 'createdAt'
 >;

@@ -13,7 +13,7 @@ export interface SessionInput {
   items: { exerciseId: string; dose: Dose }[];
 }
 
-export interface ProgramItem {
+interface ProgramItem {
   id: string;
   position: number;
   exerciseId: string;

@@ -27,7 +27,9 @@ const renderSchema = z
     id,
     exerciseId: id,
     exerciseName: z.string(),
-    recipeHash: z.string().openapi({ description: 'Names exercise, language and dose; the job in the queue is called so too.' }),
+    recipeHash: z
+      .string()
+      .openapi({ description: 'Names exercise, language and dose; the job in the queue is called so too.' }),
     language: z.string(),
     status: renderStatus,
     itemIds: z.array(id).openapi({ description: 'The items of this programme that play it.' }),

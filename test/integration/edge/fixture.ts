@@ -20,7 +20,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { testRedis } from '../../support/redis.ts';
 
-export const JWT_SECRET = 'a-secret-for-tests-that-is-long-enough';
+const JWT_SECRET = 'a-secret-for-tests-that-is-long-enough';
 export const READ_ONLY_KEY = 'read-only-key-of-the-test-library';
 export const OPS_PASSWORD = 'a-password-for-ops';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { execa, type ResultPromise } from 'execa';
+import { execa } from 'execa';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Env } from '../../../lib/config/env.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -13,12 +13,12 @@ const main = fileURLToPath(new URL('../../../apps/edge/main.ts', import.meta.url
 const who = people();
 
 let database: TestDatabase | undefined;
-const running: ResultPromise[] = [];
+const running: (PromiseLike<unknown> & { kill(signal: 'SIGKILL'): boolean })[] = [];
 
 afterEach(async () => {
   for (const child of running.splice(0)) {
     child.kill('SIGKILL');
-    await child.catch(() => undefined);
+    await child;
   }
   await database?.drop();
   database = undefined;

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { request } from 'node:http';
+import { readdir, readFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
 import { desc, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSim, SIM_DEFAULTS, type Sim } from '../../../apps/bunny-sim/sim.ts';
@@ -16,6 +17,7 @@ import { anExercise } from '../../support/clinic.ts';
 import { makeClip, makeTone, testFfmpeg } from '../../support/ffmpeg.ts';
 import { silentLog } from '../../support/log.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
+import { waitFor } from '../../support/wait.ts';
 import { type Caller, DEAD, people, problemOf, startEdge, type TestEdge, tokenFor } from './fixture.ts';
 
 const MEDIA_TOKEN = 'a-token-for-media';
@@ -28,15 +30,17 @@ let edge: TestEdge;
 let listener: Listener;
 let video: string;
 let tone: string;
+let workDir: string;
 
 beforeAll(async () => {
   const dir = await makeTempDir();
+  workDir = join(dir, 'work');
   sim = await createSim({ dataDir: join(dir, 'sim'), transcode: 'fast' }, { log: silentLog });
   const config = loadMediaConfig({
     LOG_LEVEL: 'silent',
     MEDIA_TOKEN,
     MEDIA_CACHE_DIR: join(dir, 'cache'),
-    MEDIA_WORK_DIR: join(dir, 'work'),
+    MEDIA_WORK_DIR: workDir,
     MEDIA_DRAIN_MS: '0',
     BUNNY_STREAM_URL: sim.streamUrl,
     BUNNY_STORAGE_URL: sim.storageUrl,
@@ -185,13 +189,39 @@ describe('the cap on uploads', () => {
         this.push(chunk);
       },
     });
-    const outcome = await put(`/v1/exercises/${id}/source`, endless).then(problemOf, (error: unknown) => error);
-    // The sender either reads the answer or finds the connection cut, as it goes on sending.
-    if (!(outcome instanceof Error)) expect(outcome).toMatchObject({ httpStatus: 413, code: 'payload_too_large' });
+    const call = request(`${listener.url}/v1/exercises/${id}/source`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${await tokenFor(who.manager)}` },
+    });
+    // The rest of the body is not wanted, so that the connection is cut after the answer.
+    call.on('error', () => undefined);
+    endless.pipe(call);
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(413);
+    expect(await json(response)).toMatchObject({ code: 'payload_too_large' });
+    call.destroy();
     endless.destroy();
     expect(sent).toBeLessThan(20 * MAX_BYTES);
     expect(await sourcesOf(id)).toEqual([]);
   });
+});
+
+it('an upload whose sender goes away ends at once and keeps nothing', async () => {
+  const id = await anOwnExercise();
+  const call = request(`${listener.url}/v1/exercises/${id}/source`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${await tokenFor(who.manager)}` },
+  });
+  call.on('error', () => undefined);
+  call.write((await bytesOf(video)).slice(0, 5000));
+  const ended = async () => (await edge.deps.registry.metrics()).includes('source",status="499"');
+  expect(await ended()).toBe(false);
+  const jobs = () => readdir(workDir);
+  await waitFor(async () => (await jobs()).length > 0, { label: 'the media service to begin' });
+  call.destroy();
+  await waitFor(ended, { label: 'the end of the upload' });
+  await waitFor(async () => (await jobs()).length === 0, { label: 'the media service to clean up' });
+  expect(await sourcesOf(id)).toEqual([]);
 });
 
 describe('a cue clip', () => {
