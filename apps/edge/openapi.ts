@@ -3,7 +3,8 @@ import { ERRORS, type ErrorCode } from '../../lib/errors.ts';
 
 /** Pieces that the route definitions share. */
 
-export const id = z.uuid().openapi({ example: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10' });
+/** Lower case, as Postgres answers it, so that ids can be compared as text. */
+export const id = z.uuid().toLowerCase().openapi({ example: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10' });
 export const idParam = z.object({ id });
 export const time = z.iso.datetime().openapi({ example: '2026-03-14T09:26:53.589Z' });
 
@@ -19,13 +20,13 @@ export const line = (max: number) =>
 
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20).openapi({ description: 'How many to answer at most.' }),
-  cursor: z.uuid().optional().openapi({ description: 'The `nextCursor` of the page before.' }),
+  cursor: id.optional().openapi({ description: 'The `nextCursor` of the page before.' }),
 });
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({
     items: z.array(item),
-    nextCursor: z.uuid().nullable().openapi({ description: 'Ask for the next page with it; null on the last one.' }),
+    nextCursor: id.nullable().openapi({ description: 'Ask for the next page with it; null on the last one.' }),
   });
 
 const problemSchema = z

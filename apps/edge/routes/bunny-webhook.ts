@@ -5,7 +5,7 @@ import { storeWebhookEvent } from '../../../lib/db/webhooks.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { announceWebhook } from '../../../lib/queue/mirror.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { json, problems } from '../openapi.ts';
+import { id, json, problems } from '../openapi.ts';
 import { refuseBody } from '../problem.ts';
 import { createRouter } from '../router.ts';
 
@@ -45,7 +45,7 @@ const webhook = createRoute({
     },
   },
   responses: {
-    200: json(z.object({ id: z.uuid() }), 'Stored.'),
+    200: json(z.object({ id }), 'Stored.'),
     ...problems('unauthorized', 'malformed_body', 'payload_too_large', 'unavailable'),
   },
 });
@@ -63,7 +63,7 @@ export function webhookRoutes({ config, database, queues, log }: EdgeDeps) {
     if (!verdict.ok) throw new AppError('unauthorized', { detail: `webhook refused: ${verdict.reason}` });
     const event = parseWebhook(rawBody);
     if (!event) throw new AppError('malformed_body');
-    const { id } = await storeWebhookEvent(database.db, {
+    const stored = await storeWebhookEvent(database.db, {
       videoGuid: event.guid,
       libraryId: event.libraryId,
       status: event.status,
@@ -71,7 +71,7 @@ export function webhookRoutes({ config, database, queues, log }: EdgeDeps) {
       verifiedBy: verdict.by,
     });
     // Bunny is not kept waiting for Redis: what is stored is applied in any case.
-    void announceWebhook(queues.webhooks, id, log);
-    return c.json({ id }, 200);
+    void announceWebhook(queues.webhooks, stored.id, log);
+    return c.json({ id: stored.id }, 200);
   });
 }

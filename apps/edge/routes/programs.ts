@@ -28,7 +28,7 @@ const sessionsInput = z
   .array(
     z.strictObject({
       title: line(200).optional().openapi({ description: 'Left out: “Session 1”, “Session 2”, …' }),
-      items: z.array(z.strictObject({ exerciseId: z.uuid(), dose: doseSchema.prefault({}) })).max(1000),
+      items: z.array(z.strictObject({ exerciseId: id, dose: doseSchema.prefault({}) })).max(1000),
     }),
   )
   .max(200)
@@ -86,7 +86,7 @@ const create = createRoute({
       z.strictObject({
         title: line(200),
         language: languageTag.meta({ example: 'en' }),
-        orgId: z.uuid().optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
+        orgId: id.optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
         sessions: sessionsInput.default([]),
       }),
     ),

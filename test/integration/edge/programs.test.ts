@@ -72,6 +72,11 @@ describe('making a programme', () => {
     expect((await problemOf(await make({ ...base, orgId: who.otherManager.org }))).code).toBe('forbidden');
   });
 
+  it('knows an exercise by its id in capitals too', async () => {
+    const sessions = [{ items: [{ exerciseId: own.toUpperCase() }] }];
+    expect((await make({ title: 'Knee', language: 'en', sessions })).status).toBe(201);
+  });
+
   it('names each item whose exercise this clinic does not have, and keeps nothing', async () => {
     const title = 'Never kept';
     const items = [{ exerciseId: own }, { exerciseId: theirs }, { exerciseId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10' }];
