@@ -56,7 +56,7 @@ export async function createMedia(
     silenceMs: config.MEDIA_SILENCE_MS,
     deadlineMs: config.MEDIA_DEADLINE_MS,
   };
-  const cache = new DiskCache({ dir: cacheDir, maxBytes: config.MEDIA_CACHE_MAX_BYTES, log });
+  const cache = new DiskCache({ dir: cacheDir, workDir, maxBytes: config.MEDIA_CACHE_MAX_BYTES, log });
   const storage = createStorageClient({
     baseUrl: config.BUNNY_STORAGE_URL,
     zone: config.BUNNY_STORAGE_ZONE,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { copyFile, link, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../log.ts';
+import { withJobDir } from './job-dir.ts';
 import { SingleFlight } from './single-flight.ts';
 
 export interface Wanted {
@@ -19,29 +20,38 @@ interface Entry {
   usedAt: number;
 }
 
-/** Suffix of files being written; never served, swept when found old. */
+/** Suffix of copies being written into the cache; never served, swept when found old. */
 const PART = '.part';
 const STALE_PART_MS = 24 * 60 * 60 * 1000;
 
 /** Entries beyond the cap go until this share of it is left, so that not every new entry evicts. */
 const EVICT_TO = 0.9;
 
+/** Those who wait for files under way. */
+type Waiting = Set<readonly Wanted[]>;
+
 /**
- * A content-addressed cache of files on disk. What a key names never changes, so an entry is either whole or absent:
- * written beside its place, synced, renamed. It is handed out as a hard link in the caller's own folder: eviction, or
- * the whole folder vanishing, cannot take away what a running bake holds.
+ * A content-addressed cache of files on disk. What a key names never changes, so an entry is either whole or absent. It
+ * is handed out as a hard link in the caller's own folder, and new files are made outside of the cache and handed to all
+ * who wait before they are kept: eviction, a full disk, or the whole folder vanishing at any moment cannot take away
+ * what a running bake holds, nor make it work twice.
  */
 export class DiskCache {
   readonly #dir: string;
+  readonly #workDir: string;
   readonly #maxBytes: number;
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
-  readonly #flights = new SingleFlight<{ made: boolean }>();
+  readonly #flights = new SingleFlight<void>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #handed = new WeakSet<readonly Wanted[]>();
   #bytes = 0;
   #ready: Promise<void> | undefined;
 
-  constructor(options: { dir: string; maxBytes: number; log: Logger }) {
+  /** Files are made in folders of their own below `workDir`. */
+  constructor(options: { dir: string; workDir: string; maxBytes: number; log: Logger }) {
     this.#dir = options.dir;
+    this.#workDir = options.workDir;
     this.#maxBytes = options.maxBytes;
     this.#log = options.log;
   }
@@ -53,24 +63,28 @@ export class DiskCache {
 
   /**
    * Puts every wanted file at its target. Where one is missing all are made, in one go: they come from one run.
-   * Concurrent callers of the same keys share that run. Resolves to whether all were there.
+   * Concurrent callers of the same keys share that run. `reused` is false for the caller whose run it was.
    */
   async fetch(wanted: readonly Wanted[], signal: AbortSignal, make: Make): Promise<{ reused: boolean }> {
     await this.#scanOnce();
-    if (await this.#handAll(wanted)) return { reused: true };
-    const keys = wanted.map(({ key }) => key);
-    const { made } = await this.#flights.join(keys.join(), signal, async (flightSignal) => {
-      // Between our look and this start another flight may have finished it.
-      if (await this.#haveAll(keys)) return { made: false };
-      await this.#makeAll(keys, flightSignal, make);
-      return { made: true };
-    });
-    if (await this.#handAll(wanted)) return { reused: !made };
-    // Evicted or wiped between making and linking: make them where they are wanted.
-    const targets = wanted.map(({ target }) => target);
-    await Promise.all(targets.map((target) => rm(target, { force: true })));
-    await make(targets, signal);
-    return { reused: false };
+    let reused = true;
+    while (!(await this.#handAll(wanted))) {
+      const flight = wanted.map(({ key }) => key).join();
+      const waiting = this.#waiting.get(flight) ?? new Set();
+      this.#waiting.set(flight, waiting.add(wanted));
+      try {
+        await this.#flights.join(flight, signal, (flightSignal) => {
+          reused = false;
+          return this.#make(wanted, waiting, flightSignal, make);
+        });
+      } finally {
+        waiting.delete(wanted);
+        if (waiting.size === 0) this.#waiting.delete(flight);
+      }
+      // One who joined when the files had just been handed out looks into the cache once more.
+      if (this.#handed.has(wanted)) break;
+    }
+    return { reused };
   }
 
   /** Removes entries that turned out to be damaged. */
@@ -85,49 +99,61 @@ export class DiskCache {
     return join(this.#dir, key.slice(0, 2), key);
   }
 
-  async #haveAll(keys: readonly string[]): Promise<boolean> {
-    const found = await Promise.all(keys.map((key) => stat(this.#pathOf(key)).catch(() => undefined)));
-    return found.every(Boolean);
-  }
-
   async #handAll(wanted: readonly Wanted[]): Promise<boolean> {
     for (const { key, target } of wanted) if (!(await this.#hand(key, target))) return false;
     return true;
   }
 
-  async #makeAll(keys: readonly string[], signal: AbortSignal, make: Make): Promise<void> {
-    const parts = keys.map((key) => `${this.#pathOf(key)}.${randomUUID()}${PART}`);
-    for (const part of parts) await mkdir(dirname(part), { recursive: true });
-    try {
-      await make(parts, signal);
-      for (const [index, key] of keys.entries()) {
-        const part = parts[index] ?? '';
-        const { size } = await synced(part);
-        await rename(part, this.#pathOf(key));
-        this.#note(key, size, Date.now());
+  #make(wanted: readonly Wanted[], waiting: Waiting, signal: AbortSignal, make: Make): Promise<void> {
+    return withJobDir(this.#workDir, async (dir) => {
+      const made = wanted.map(({ key }) => ({ key, path: join(dir, key) }));
+      await make(
+        made.map(({ path }) => path),
+        signal,
+      );
+      for (const each of waiting) await this.#handMade(each, made);
+      try {
+        for (const { key, path } of made) await this.#keep(key, path);
+        await this.#evict();
+      } catch (error) {
+        this.#log.warn({ err: error, dir: this.#dir }, 'the disk cache could not be written');
       }
-    } finally {
-      await Promise.all(parts.map((part) => rm(part, { force: true })));
+    });
+  }
+
+  async #handMade(wanted: readonly Wanted[], made: readonly { key: string; path: string }[]): Promise<void> {
+    try {
+      for (const [index, { target }] of wanted.entries()) await linkOrCopy(made[index]?.path ?? '', target);
+      this.#handed.add(wanted);
+    } catch (error) {
+      // Whoever left took the folder along; whoever did not finds the files in the cache.
+      this.#log.debug({ err: error }, 'a file under way could not be handed out');
     }
-    await this.#evict();
+  }
+
+  async #keep(key: string, path: string): Promise<void> {
+    const place = this.#pathOf(key);
+    const part = `${place}.${randomUUID()}${PART}`;
+    const { size } = await synced(path);
+    await mkdir(dirname(place), { recursive: true });
+    try {
+      await linkOrCopy(path, part);
+      await rename(part, place);
+    } finally {
+      await rm(part, { force: true });
+    }
+    this.#note(key, size, Date.now());
   }
 
   /** False where there is no such entry (any more). */
   async #hand(key: string, target: string): Promise<boolean> {
     const path = this.#pathOf(key);
     try {
-      await link(path, target);
+      await linkOrCopy(path, target);
     } catch (error) {
-      const code = codeOf(error);
-      if (code === 'ENOENT') {
-        this.#forget(key);
-        return false;
-      }
-      // Handed out by an attempt that then found another file of the set missing.
-      if (code === 'EEXIST') return true;
-      // Another filesystem, or one without hard links.
-      if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error;
-      await copyFile(path, target);
+      if (codeOf(error) !== 'ENOENT') throw error;
+      this.#forget(key);
+      return false;
     }
     const now = new Date();
     const { size } = await stat(target);
@@ -185,6 +211,20 @@ export class DiskCache {
       }
     }
     await this.#evict();
+  }
+}
+
+/** Codes of a file system that has no hard link to offer, or of two of them. */
+const NO_LINK: unknown[] = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'];
+
+/** A target that is there already is the same file: what a key names never changes. */
+async function linkOrCopy(path: string, target: string): Promise<void> {
+  try {
+    await link(path, target);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    if (!NO_LINK.includes(codeOf(error))) throw error;
+    await copyFile(path, target);
   }
 }
 
