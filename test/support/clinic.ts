@@ -92,16 +92,14 @@ export async function aProgram(
         .values({ orgId, programId: program.id, position, title: `Session ${position + 1}` })
         .returning(),
     );
-    await db
-      .insert(sessionItems)
-      .values(
-        items.map((item, at) => ({
-          sessionId: session.id,
-          position: at,
-          exerciseId: item.exerciseId,
-          dose: doseSchema.parse(item.dose ?? {}),
-        })),
-      );
+    await db.insert(sessionItems).values(
+      items.map((item, at) => ({
+        sessionId: session.id,
+        position: at,
+        exerciseId: item.exerciseId,
+        dose: doseSchema.parse(item.dose ?? {}),
+      })),
+    );
   }
   return program.id;
 }

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { CliConfig } from '../../../lib/config/cli.ts';
 import type { doseSchema } from '../../../lib/domain/recipe.ts';
-import type { Api } from './api.ts';
+import { type Api, ApiProblem } from './api.ts';
 import { CLIP_NAMES, makeClip, makeRecording, RECORDINGS } from './recordings.ts';
 
 export interface DemoItem {
@@ -111,7 +111,12 @@ export async function seedGiven(seeding: Seeding, files: readonly string[]): Pro
 /** Answers how long the video is, measured by the media service. */
 async function upload({ api, say }: Seeding, exerciseId: string, file: string, blob: Blob): Promise<number> {
   say(`uploading ${basename(file)}`);
-  const { facts, warnings } = await api.put(reportSchema, `/v1/exercises/${exerciseId}/source`, blob);
+  const { facts, warnings } = await api
+    .put(reportSchema, `/v1/exercises/${exerciseId}/source`, blob)
+    .catch((error: unknown) => {
+      if (error instanceof ApiProblem) throw new Error(`${basename(file)}: ${error.message}`, { cause: error });
+      throw error;
+    });
   for (const warning of warnings) say(`  note: ${warning.sentence}`);
   return facts.durationMs;
 }
