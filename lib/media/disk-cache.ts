@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { copyFile, link, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { withJobDir } from './job-dir.ts';
 import { SingleFlight } from './single-flight.ts';
@@ -81,8 +82,10 @@ export class DiskCache {
         waiting.delete(wanted);
         if (waiting.size === 0) this.#waiting.delete(flight);
       }
-      // One who joined when the files had just been handed out looks into the cache once more.
       if (this.#handed.has(wanted)) break;
+      // One who joined when the files had just been handed out looks into the cache once more; for whoever made them
+      // there is nothing more to hope for.
+      if (!reused) throw new AppError('internal', { detail: `cannot write ${wanted[0]?.target}` });
     }
     return { reused };
   }
@@ -150,8 +153,8 @@ export class DiskCache {
     const path = this.#pathOf(key);
     try {
       await linkOrCopy(path, target);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
+    } catch {
+      // Not there (any more), or not to be read: made anew either way.
       this.#forget(key);
       return false;
     }

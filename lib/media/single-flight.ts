@@ -29,6 +29,9 @@ export class SingleFlight<T> {
     });
     try {
       return await Promise.race([flight.result, left]);
+    } catch (error) {
+      // What was stopped for the last to leave ends with some error of its own.
+      throw signal.aborted ? new AppError('aborted', { cause: error }) : error;
     } finally {
       if (onAbort) signal.removeEventListener('abort', onAbort);
     }
