@@ -100,6 +100,13 @@ export function claimRender(
   );
 }
 
+const isHeld = (lease: Lease) =>
+  and(
+    eq(exerciseRenders.id, lease.id),
+    eq(exerciseRenders.leaseToken, lease.token),
+    eq(exerciseRenders.status, 'rendering'),
+  );
+
 /** Extends the lease and notes the progress. False: the lease is lost, and nothing of this claim may be written any more. */
 export async function heartbeat(
   db: Executor,
@@ -113,13 +120,7 @@ export async function heartbeat(
       leaseExpiresAt: inMs(leaseMs),
       ...(progress && { progressStage: progress.stage, progressPercent: Math.round(progress.percent) }),
     })
-    .where(
-      and(
-        eq(exerciseRenders.id, lease.id),
-        eq(exerciseRenders.leaseToken, lease.token),
-        eq(exerciseRenders.status, 'rendering'),
-      ),
-    )
+    .where(isHeld(lease))
     .returning({ id: exerciseRenders.id });
   return updated.length === 1;
 }
@@ -133,13 +134,7 @@ export async function recordVideo(
   const updated = await db
     .update(exerciseRenders)
     .set({ videoGuid: video.guid, masterSha256: video.masterSha256, videoCollectionId: video.collectionId })
-    .where(
-      and(
-        eq(exerciseRenders.id, lease.id),
-        eq(exerciseRenders.leaseToken, lease.token),
-        eq(exerciseRenders.status, 'rendering'),
-      ),
-    )
+    .where(isHeld(lease))
     .returning({ id: exerciseRenders.id });
   return updated.length === 1;
 }

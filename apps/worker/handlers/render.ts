@@ -62,7 +62,7 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
     log.info('bake started');
     const made = await compose(deps, render, lease);
     await lease.release();
-    const uploaded = await markUploaded(database.db, lease, artefactsOf(made), config.TRANSCODE_DEADLINE_MS);
+    const uploaded = await markUploaded(database.db, lease, made, config.TRANSCODE_DEADLINE_MS);
     if (!uploaded) throw new AppError('lease_lost');
     elapsed();
     metrics.ends.inc({ end: 'uploaded', code: '' });
@@ -112,28 +112,6 @@ async function composeRequestOf({ database }: WorkerDeps, render: Render): Promi
       render.videoGuid && { resume: { masterSha256: render.masterSha256, videoGuid: render.videoGuid } }),
   };
 }
-
-const artefactsOf = ({
-  masterSha256,
-  videoGuid,
-  collectionId,
-  manifestUrl,
-  captionsUrl,
-  posterUrl,
-  baselines,
-  durationMs,
-  warnings,
-}: ComposeDone) => ({
-  masterSha256,
-  videoGuid,
-  collectionId,
-  manifestUrl,
-  captionsUrl,
-  posterUrl,
-  baselines,
-  durationMs,
-  warnings,
-});
 
 /** Writes how a claimed render ended other than well. What stopped it is known from our own intent, never guessed. */
 async function settleFailure(
