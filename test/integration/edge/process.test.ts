@@ -1,49 +1,31 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Env } from '../../../lib/config/env.ts';
+import { useAppProcesses } from '../../support/app-process.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { waitFor } from '../../support/wait.ts';
 import { DEAD, people, testEnv, tokenFor } from './fixture.ts';
 
-const main = fileURLToPath(new URL('../../../apps/edge/main.ts', import.meta.url));
 const who = people();
 
+const { spawnApp, startApp } = useAppProcesses();
 let database: TestDatabase | undefined;
-const running: (PromiseLike<unknown> & { kill(signal: 'SIGKILL'): boolean })[] = [];
 
 afterEach(async () => {
-  for (const child of running.splice(0)) {
-    child.kill('SIGKILL');
-    await child;
-  }
   await database?.drop();
   database = undefined;
 });
 
-function spawnEdge(env: Env) {
-  const child = execa(process.execPath, ['--import', 'tsx', main], {
-    env: { PATH: process.env.PATH, ...env },
-    extendEnv: false,
-    reject: false,
-    timeout: 25_000,
-    killSignal: 'SIGKILL',
-  });
-  running.push(child);
-  return child;
-}
+const spawnEdge = (env: Env) => spawnApp('edge', env);
 
 async function startReady(change: Env = {}) {
   database = await createTestDatabase();
-  const child = spawnEdge(testEnv({ DATABASE_URL: database.url, LOG_LEVEL: 'info', ...change }));
-  const lines: string[] = [];
-  child.stdout?.on('data', (chunk: Buffer) => lines.push(chunk.toString()));
-  await waitFor(() => lines.join('').includes('\n'), { label: 'the ready line', timeoutMs: 15_000 });
-  const ready = JSON.parse(lines.join('')) as { ready: boolean; url: string; metricsUrl: string };
-  return { child, ready };
+  const { child, ready } = await startApp(
+    'edge',
+    testEnv({ DATABASE_URL: database.url, LOG_LEVEL: 'info', ...change }),
+  );
+  return { child, ready: ready as { ready: boolean; url: string; metricsUrl: string } };
 }
 
 describe('the edge as a process', () => {

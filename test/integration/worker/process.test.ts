@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { useAppProcesses } from '../../support/app-process.ts';
+
+const { spawnApp, startApp } = useAppProcesses();
+
+/** Nothing listens there. */
+const DEAD = '127.0.0.1:1';
+
+const env = {
+  DATABASE_URL: `postgres://nobody@${DEAD}/none`,
+  REDIS_URL: `redis://${DEAD}`,
+  MEDIA_URL: `http://${DEAD}`,
+  MEDIA_TOKEN: 'a-token-of-sixteen-or-more',
+  SHUTDOWN_MS: '3000',
+  LOG_LEVEL: 'warn',
+};
+
+describe('the worker as a process', () => {
+  it('starts and stops in time where neither Postgres nor Redis can be reached, and its metrics can be read', async () => {
+    const { child, ready } = await startApp('worker', env);
+    const metrics = await (await fetch(String(ready.metricsUrl))).text();
+    expect(metrics).toContain('bakehouse_maintenance_failures_total');
+    const started = performance.now();
+    child.kill('SIGTERM');
+    // 1 where a step of the shutdown had to be given up, which is said in the log.
+    expect([0, 1]).toContain((await child).exitCode);
+    expect(performance.now() - started).toBeLessThan(6_000);
+  });
+
+  it('refuses to start with a wrong configuration, naming every variable and what it expects', async () => {
+    const { exitCode, stderr, stdout } = await spawnApp('worker', { RENDER_CONCURRENCY: 'many', MEDIA_TOKEN: 'short' });
+    expect([exitCode, stdout]).toEqual([1, '']);
+    for (const expected of [
+      /DATABASE_URL: is not set; a URL \(postgres:/,
+      /REDIS_URL: is not set/,
+      /MEDIA_URL: is not set/,
+      /MEDIA_TOKEN: expects at least 16 characters/,
+      /RENDER_CONCURRENCY: expects a whole number/,
+    ]) {
+      expect(stderr).toMatch(expected);
+    }
+  });
+});

@@ -1,0 +1,41 @@
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterEach } from 'vitest';
+import type { Env } from '../../lib/config/env.ts';
+import { waitFor } from './wait.ts';
+
+/** Starts apps as processes of their own, with nothing in their environment but PATH and what is given. */
+export function useAppProcesses() {
+  const running: (PromiseLike<unknown> & { kill(signal: 'SIGKILL'): boolean })[] = [];
+  afterEach(async () => {
+    for (const child of running.splice(0)) {
+      child.kill('SIGKILL');
+      await child;
+    }
+  });
+
+  const spawnApp = (app: string, env: Env) => {
+    const main = fileURLToPath(new URL(`../../apps/${app}/main.ts`, import.meta.url));
+    const child = execa(process.execPath, ['--import', 'tsx', main], {
+      env: { PATH: process.env.PATH, ...env },
+      extendEnv: false,
+      reject: false,
+      timeout: 25_000,
+      killSignal: 'SIGKILL',
+    });
+    running.push(child);
+    return child;
+  };
+
+  const startApp = async (app: string, env: Env) => {
+    const child = spawnApp(app, env);
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    await waitFor(() => output.includes('\n'), { label: `the ready line of ${app}`, timeoutMs: 15_000 });
+    return { child, ready: JSON.parse(output) as Record<string, unknown> };
+  };
+
+  return { spawnApp, startApp };
+}
