@@ -154,6 +154,7 @@ CREATE TABLE "exercise_renders" (
 	"poster_url" text,
 	"baselines" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"duration_ms" integer,
+	"transcode_started_at" timestamp with time zone,
 	"transcode_checked_at" timestamp with time zone,
 	"transcode_deadline_at" timestamp with time zone,
 	"error_code" text,
@@ -220,10 +221,11 @@ CREATE INDEX "assignments_patient_idx" ON "assignments" USING btree ("patient_id
 CREATE INDEX "notifications_recipient_idx" ON "notifications" USING btree ("recipient","created_at" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "programs_org_idx" ON "programs" USING btree ("org_id","id");--> statement-breakpoint
 CREATE INDEX "runs_patient_idx" ON "runs" USING btree ("patient_id","started_at" DESC NULLS LAST);--> statement-breakpoint
+CREATE INDEX "runs_session_idx" ON "runs" USING btree ("session_id");--> statement-breakpoint
 CREATE INDEX "session_items_render_idx" ON "session_items" USING btree ("render_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "sessions_order_key" ON "sessions" USING btree ("program_id","position") WHERE "sessions"."program_id" is not null;--> statement-breakpoint
 CREATE INDEX "exercise_renders_claim_idx" ON "exercise_renders" USING btree ("urgent" DESC NULLS LAST,"fair_tag") WHERE "exercise_renders"."status" = 'pending';--> statement-breakpoint
-CREATE INDEX "exercise_renders_undispatched_idx" ON "exercise_renders" USING btree ("fair_tag") WHERE "exercise_renders"."status" = 'pending' and "exercise_renders"."dispatched_at" is null;--> statement-breakpoint
+CREATE INDEX "exercise_renders_dispatch_idx" ON "exercise_renders" USING btree ("dispatched_at") WHERE "exercise_renders"."status" = 'pending';--> statement-breakpoint
 CREATE INDEX "exercise_renders_lease_idx" ON "exercise_renders" USING btree ("lease_expires_at") WHERE "exercise_renders"."status" = 'rendering';--> statement-breakpoint
 CREATE INDEX "exercise_renders_transcode_idx" ON "exercise_renders" USING btree ("transcode_deadline_at") WHERE "exercise_renders"."status" = 'transcoding';--> statement-breakpoint
 CREATE INDEX "exercise_renders_pending_tag_idx" ON "exercise_renders" USING btree ("fair_tag") WHERE "exercise_renders"."status" = 'pending';--> statement-breakpoint
@@ -233,4 +235,5 @@ CREATE INDEX "exercise_renders_video_idx" ON "exercise_renders" USING btree ("vi
 CREATE INDEX "render_events_render_idx" ON "render_events" USING btree ("render_id","id");--> statement-breakpoint
 CREATE INDEX "render_events_at_idx" ON "render_events" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "webhook_events_unapplied_idx" ON "webhook_events" USING btree ("next_try_at") WHERE "webhook_events"."applied_at" is null;--> statement-breakpoint
-CREATE INDEX "webhook_events_video_idx" ON "webhook_events" USING btree ("video_guid");
+CREATE INDEX "webhook_events_video_idx" ON "webhook_events" USING btree ("video_guid");--> statement-breakpoint
+CREATE INDEX "webhook_events_received_idx" ON "webhook_events" USING btree ("received_at");

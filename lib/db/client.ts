@@ -1,58 +1,73 @@
-import { drizzle } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { Pool, type PoolClient } from 'pg';
 import * as schema from './schema/index.ts';
 
 export interface Database {
   db: Db;
-  /** The driver itself, for what must hold one connection (advisory locks). */
-  sql: postgres.Sql;
+  /** A connection of one's own, for what must stay on one (advisory locks); give it back with `release`. */
+  connect(): Promise<PoolClient>;
   /** Answers within `timeoutMs` or throws: the readiness check. */
   ping(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-export type Db = ReturnType<typeof connect>['db'];
+export type Db = ReturnType<typeof drizzleOn>;
 /** A transaction, or the database itself: what a repository function runs on. */
 export type Executor = Pick<Db, 'execute' | 'select' | 'insert' | 'update' | 'delete'>;
 
-function connect(sql: postgres.Sql) {
-  return { db: drizzle(sql, { schema, casing: 'snake_case' }) };
+const drizzleOn = (pool: Pool, onStatement?: (text: string) => void) =>
+  drizzle(pool, { schema, casing: 'snake_case', ...(onStatement && { logger: { logQuery: onStatement } }) });
+
+export interface DatabaseOptions {
+  /** The most connections at once; nothing is dialled before the first query. */
+  max?: number;
+  appName?: string;
+  /** Bounds every statement, so that nothing waits for a lock for ever. */
+  statementTimeoutMs?: number;
+  /** Told of every statement, for tests that count them. */
+  onStatement?: (text: string) => void;
 }
 
+/** How much longer than the server's own limit the client waits: by then the server is not answering at all. */
+const SILENT_SERVER_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
 /**
- * Opens a pool of at most `max` connections; nothing is dialled before the first query.
- * `statement_timeout` bounds every statement, so that a request never waits for a lock for ever.
+ * Opens a pool. A connection that breaks fails the statements on it and nothing else; the next ones get a new
+ * connection.
  */
-export function openDatabase(
-  url: string,
-  options: { max?: number; appName?: string; statementTimeoutMs?: number } = {},
-): Database {
-  const sql = postgres(url, {
+export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const statementTimeoutMs = options.statementTimeoutMs ?? 15_000;
+  const pool = new Pool({
+    connectionString: url,
     max: options.max ?? 10,
-    connect_timeout: 5,
-    // The default back-off grows to 20 s; a restarted Postgres should be found within a heartbeat.
-    backoff: (retries) => Math.min(2, 0.2 * 2 ** retries),
-    connection: {
-      application_name: options.appName ?? 'bakehouse',
-      statement_timeout: options.statementTimeoutMs ?? 15_000,
-    },
-    onnotice: () => {},
+    application_name: options.appName ?? 'bakehouse',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
+    // The server cannot enforce its limit where the network swallows everything.
+    query_timeout: statementTimeoutMs + SILENT_SERVER_MS,
+    keepAlive: true,
   });
-  const { db } = connect(sql);
+  // A broken connection emits this besides failing its statements; without a listener Node would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
   return {
-    db,
-    sql,
+    db: drizzleOn(pool, options.onStatement),
+    connect: () => pool.connect(),
     ping: async (timeoutMs) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(new Error(`Postgres did not answer within ${timeoutMs} ms`)), timeoutMs);
       });
+      const asked = pool.query('select 1');
+      // Nobody waits for an answer that comes too late.
+      asked.catch(() => {});
       try {
-        await Promise.race([sql`select 1`, late]);
+        await Promise.race([asked, late]);
       } finally {
         clearTimeout(timer);
       }
     },
-    close: () => sql.end({ timeout: 5 }),
+    close: () => pool.end(),
   };
 }

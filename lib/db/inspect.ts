@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { Client } from 'pg';
 
 export interface PostgresFacts {
   /** As `server_version_num` has it: 150004 is 15.4. */
@@ -10,13 +10,18 @@ export interface PostgresFacts {
 
 /** Asks a Postgres about itself. Throws where it does not answer within a few seconds. */
 export async function inspectPostgres(url: string): Promise<PostgresFacts> {
-  const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => {} });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 3_000 });
+  client.on('error', () => {});
+  await client.connect();
   try {
-    const [row] = await sql`
-      select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
-             to_regclass('exercise_renders') is not null as migrated`;
-    return { versionNumber: row?.number ?? 0, version: row?.version ?? 'unknown', migrated: row?.migrated ?? false };
+    const { rows } = await client.query<PostgresFacts>(
+      `select current_setting('server_version_num')::int as "versionNumber", current_setting('server_version') as version,
+              to_regclass('exercise_renders') is not null as migrated`,
+    );
+    const [facts] = rows;
+    if (!facts) throw new Error('Postgres answered nothing.');
+    return facts;
   } finally {
-    await sql.end({ timeout: 1 });
+    await client.end();
   }
 }

@@ -2,19 +2,23 @@ import type { Database } from './client.ts';
 
 /**
  * Runs `work` if no other process holds the lock of this name, and not at all otherwise (null). The lock belongs to
- * one connection, so a process that dies lets go of it.
+ * one connection, so a process that dies, or loses that connection, lets go of it.
  */
-export async function withLock<T>({ sql }: Database, name: string, work: () => Promise<T>): Promise<T | null> {
-  const connection = await sql.reserve();
+export async function withLock<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
+  const connection = await database.connect();
+  let broken = true;
   try {
-    const [row] = await connection`select pg_try_advisory_lock(hashtextextended(${name}, 0)) as locked`;
-    if (!row?.locked) return null;
-    try {
-      return await work();
-    } finally {
-      await connection`select pg_advisory_unlock(hashtextextended(${name}, 0))`;
+    const { rows } = await connection.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as locked', [name]);
+    if (rows[0]?.locked !== true) {
+      broken = false;
+      return null;
     }
+    const result = await work();
+    await connection.query('select pg_advisory_unlock(hashtextextended($1, 0))', [name]);
+    broken = false;
+    return result;
   } finally {
-    connection.release();
+    // Closing the connection is the surest way to give up the lock where unlocking did not come about.
+    connection.release(broken);
   }
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { migrate as drizzleMigrate } from 'drizzle-orm/postgres-js/migrator';
-import postgres from 'postgres';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate as drizzleMigrate } from 'drizzle-orm/node-postgres/migrator';
+import { Client } from 'pg';
 
 /** Serialises migrations of several processes that start at once; any constant not used elsewhere will do. */
 const MIGRATION_LOCK = 0x62616b65;
@@ -17,11 +17,14 @@ function migrationsFolder(): string {
 
 /** Brings the database to the newest schema; safe to run from several processes at once. */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const sql = postgres(databaseUrl, { max: 1, connect_timeout: 10, onnotice: () => {} });
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
+  // The failed statement says it too; without a listener Node would end the process.
+  client.on('error', () => {});
+  await client.connect();
   try {
-    await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;
-    await drizzleMigrate(drizzle(sql), { migrationsFolder: migrationsFolder() });
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await drizzleMigrate(drizzle(client), { migrationsFolder: migrationsFolder() });
   } finally {
-    await sql.end({ timeout: 5 });
+    await client.end();
   }
 }

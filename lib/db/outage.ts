@@ -1,23 +1,29 @@
 /**
- * The driver's and the system's codes for a connection that is not there, and Postgres' own for a server that has no
- * connection to give (53300), took too long (57014), or is going down or coming up (57P…):
+ * The system's codes for a connection that cannot be made or has broken, and Postgres' own for a server that has no
+ * connection to give (53300), took too long (57014), or gave up one of two that waited for each other (40001, 40P01):
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const AWAY = new Set([
-  'CONNECT_TIMEOUT',
-  'CONNECTION_CLOSED',
-  'CONNECTION_DESTROYED',
-  'CONNECTION_ENDED',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOTFOUND',
   'EPIPE',
+  'ETIMEDOUT',
+  '40001',
+  '40P01',
   '53300',
   '57014',
-  '57P01',
-  '57P02',
-  '57P03',
 ]);
+
+/** 08: connection exceptions; 57P: the server is going down or coming up. */
+const AWAY_CLASS = /^(08|57P)/;
+
+/** What node-postgres says without a code when a connection breaks, is not to be had in time, or falls silent. */
+const DRIVER_SAYS =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/;
 
 /**
  * Whether a failure says that Postgres cannot answer now, so that later it may, rather than that a statement is wrong.
@@ -25,7 +31,16 @@ const AWAY = new Set([
  */
 export function isDatabaseAway(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && AWAY.has(at.code)) return true;
+    const code = 'code' in at && typeof at.code === 'string' ? at.code : '';
+    if (AWAY.has(code) || AWAY_CLASS.test(code) || DRIVER_SAYS.test(at.message)) return true;
+  }
+  return false;
+}
+
+/** Postgres gave up this transaction so that another could go on: the same again will do. */
+export function isConflict(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && (at.code === '40P01' || at.code === '40001')) return true;
   }
   return false;
 }

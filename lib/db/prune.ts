@@ -4,7 +4,7 @@ import { rows } from './rows.ts';
 
 const countOf = async (db: Executor, statement: Parameters<typeof rows>[1]) => (await rows(db, statement)).length;
 
-/** Deletes history and applied webhooks older than `days`, at most `limit` of each; answers how many rows went. */
+/** Deletes history and webhooks older than `days`, applied or given up, at most `limit` of each; answers how many rows went. */
 export async function pruneHistory(db: Executor, options: { days: number; limit: number }): Promise<number> {
   const before = sql`now() - ${options.days} * interval '1 day'`;
   const events = await countOf(
@@ -13,7 +13,7 @@ export async function pruneHistory(db: Executor, options: { days: number; limit:
   );
   const webhooks = await countOf(
     db,
-    sql`delete from webhook_events where id in (select id from webhook_events where applied_at < ${before} limit ${options.limit}) returning 1 as one`,
+    sql`delete from webhook_events where id in (select id from webhook_events where received_at < ${before} order by received_at limit ${options.limit}) returning 1 as one`,
   );
   return events + webhooks;
 }

@@ -5,6 +5,7 @@ import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
 import type { QueuedRender } from './dispatch.ts';
+import { isConflict } from './outage.ts';
 import { requeueFailed } from './renders.ts';
 import { rows } from './rows.ts';
 import { programs, type RepMarks, sessions } from './schema/index.ts';
@@ -31,10 +32,19 @@ export interface Published {
  * Publishing what is published already repeats nothing and requeues what failed. `orgId` null: any organisation
  * (a superadmin). Throws `not_found`, `conflict` (archived), `not_publishable` with one issue per hopeless item.
  */
-export function publishProgram(
+export async function publishProgram(
   db: Db,
   request: { programId: string; orgId: string | null; by: string },
 ): Promise<Published> {
+  try {
+    return await publishOnce(db, request);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    return publishOnce(db, request);
+  }
+}
+
+function publishOnce(db: Db, request: { programId: string; orgId: string | null; by: string }): Promise<Published> {
   return db.transaction(async (tx) => {
     const [program] = await tx.select().from(programs).where(eq(programs.id, request.programId)).for('update');
     if (!program || (request.orgId !== null && program.orgId !== request.orgId)) throw new AppError('not_found');

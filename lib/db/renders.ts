@@ -14,8 +14,8 @@ export interface Lease {
 }
 
 interface MoveOptions {
-  /** Which rows, beside the states that the table of moves allows. */
-  where: SQL;
+  /** Which rows, beside the states that the table of moves allows; for a fenced move the lease says which. */
+  where: SQL | Lease;
   /** Columns to write, beside those that every move writes. */
   set?: SQL;
   cause: string;
@@ -32,13 +32,17 @@ const ATTEMPTS = {
 
 /**
  * Makes one move on every row that allows it and writes its history, in one statement. Rows are locked in the order
- * of their hash, so that moves over many rows never wait for each other in a circle.
+ * of their hash, so that moves over many rows never wait for each other in a circle; and not more strongly than the
+ * update itself would: a publish that has linked an item to the row holds a key share of it.
  *
  * No row back means "not yours, or not in that state": an ordinary outcome. A move into `failed` also tells the
  * exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
  */
 async function move(db: Executor, name: MoveName, { where, set, cause, error, limit }: MoveOptions): Promise<Render[]> {
   const { from, to, attempts, ...effect } = MOVES[name];
+  const isLease = 'token' in where;
+  if ('fenced' in effect !== isLease) throw new TypeError(`${name} ${isLease ? 'takes no' : 'needs a'} lease`);
+  const rowsMeant = isLease ? sql`r.id = ${where.id} and r.lease_token = ${where.token}` : where;
   const allowed = sql.join(
     from.map((status) => sql`${status}`),
     sql`, `,
@@ -64,9 +68,9 @@ async function move(db: Executor, name: MoveName, { where, set, cause, error, li
     db,
     sql`with previous as (
       select r.id, r.status from exercise_renders r
-       where r.status in (${allowed}) and ${where}
+       where r.status in (${allowed}) and ${rowsMeant}
        order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
-         for update
+         for no key update
     ), moved as (
       update exercise_renders r set ${sql.join(columns, sql`, `)}
         from previous where previous.id = r.id
@@ -81,7 +85,6 @@ async function move(db: Executor, name: MoveName, { where, set, cause, error, li
 }
 
 const one = async (result: Promise<Render[]>): Promise<Render | null> => (await result)[0] ?? null;
-const held = (lease: Lease) => sql`r.id = ${lease.id} and r.lease_token = ${lease.token}`;
 
 /**
  * Takes a pending render of this generation whose time has come, for `leaseMs`, under a fresh token. Null: taken,
@@ -143,7 +146,7 @@ export async function recordVideo(
 export const handBack = (db: Executor, lease: Lease, options: { cause: string; delayMs?: number }) =>
   one(
     move(db, 'hand-back', {
-      where: held(lease),
+      where: lease,
       set: sql`not_before = ${options.delayMs === undefined ? sql`null` : inMs(options.delayMs)}`,
       cause: options.cause,
     }),
@@ -153,7 +156,7 @@ export const handBack = (db: Executor, lease: Lease, options: { cause: string; d
 export const retryRender = (db: Executor, lease: Lease, options: { error: EventError; delayMs: number }) =>
   one(
     move(db, 'retry', {
-      where: held(lease),
+      where: lease,
       set: sql`not_before = ${inMs(options.delayMs)}`,
       cause: 'retry',
       error: options.error,
@@ -162,7 +165,7 @@ export const retryRender = (db: Executor, lease: Lease, options: { error: EventE
 
 /** Ends a claimed render for good, until somebody asks for it again. */
 export const deadLetter = (db: Executor, lease: Lease, error: EventError) =>
-  one(move(db, 'dead-letter', { where: held(lease), cause: 'dead-letter', error }));
+  one(move(db, 'dead-letter', { where: lease, cause: 'dead-letter', error }));
 
 export interface Artefacts {
   masterSha256: string;
@@ -180,12 +183,13 @@ export interface Artefacts {
 export const markUploaded = (db: Executor, lease: Lease, made: Artefacts, deadlineMs: number) =>
   one(
     move(db, 'uploaded', {
-      where: held(lease),
+      where: lease,
       set: sql`master_sha256 = ${made.masterSha256}, video_guid = ${made.videoGuid}, video_collection_id = ${made.collectionId},
         manifest_url = ${made.manifestUrl}, captions_url = ${made.captionsUrl}, poster_url = ${made.posterUrl},
         baselines = ${JSON.stringify(made.baselines)}::jsonb, duration_ms = ${made.durationMs},
         warnings = ${JSON.stringify(made.warnings)}::jsonb, transcode_checked_at = null,
-        transcode_deadline_at = ${inMs(deadlineMs)}, progress_stage = 'transcode', progress_percent = 100`,
+        transcode_started_at = now(), transcode_deadline_at = ${inMs(deadlineMs)},
+        progress_stage = 'transcode', progress_percent = 100`,
       cause: 'uploaded',
     }),
   );
@@ -277,7 +281,8 @@ export async function expireLeases(db: Executor, limit: number): Promise<{ freed
 export async function requeueFailed(db: Executor, where: SQL, cause: string): Promise<QueuedRender[]> {
   const requeued = await move(db, 'requeue', {
     where: sql`r.status = 'failed' and ${where}`,
-    set: sql`dispatched_at = null, not_before = null, error_code = null, error_message = null`,
+    // What Bunny made of the old video may be why it failed: a new generation gets a new video.
+    set: sql`dispatched_at = null, not_before = null, error_code = null, error_message = null, video_guid = null`,
     cause,
   });
   return requeued.map(({ id, recipeHash, generation, fairTag, urgent }) => ({

@@ -15,7 +15,8 @@ export function decodeRow<T extends Table>(table: T, raw: Record<string, unknown
 
 /** Runs a hand-written statement and answers its rows as they come from the driver. */
 export async function rows<T extends Record<string, unknown>>(db: Executor, statement: SQL): Promise<T[]> {
-  return [...(await db.execute(statement))] as T[];
+  const { rows: found } = await db.execute(statement);
+  return found as T[];
 }
 
 /** `now()` plus so many milliseconds, by the database's clock: the only clock that all processes share. */

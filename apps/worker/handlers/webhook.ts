@@ -15,6 +15,8 @@ import { settleTranscode } from '../transcode.ts';
 /** Bunny's API may lag its own webhook by about half a second (measured). */
 const LAG_MS = 1_500;
 const LONGEST_WAIT_MS = 10 * 60_000;
+/** A library may be shared: an event whose video nobody has known for a day is nobody's here. */
+const GIVE_UP_MS = 24 * 60 * 60_000;
 
 /** Doubles from the lag: an event for a video that nobody knows yet is soon looked at again, then ever more rarely. */
 const waitMs = (tries: number) => Math.min(LONGEST_WAIT_MS, LAG_MS * 2 ** Math.min(tries, 20));
@@ -38,6 +40,7 @@ export async function applyWebhook(deps: WorkerDeps, event: WebhookEvent): Promi
     return outcome;
   };
   const postponed = async (outcome: string) => {
+    if (Date.now() - event.receivedAt.getTime() > GIVE_UP_MS) return applied(`given-up: ${outcome}`);
     await postponeWebhook(db, event.id, { outcome, delayMs: waitMs(event.tries) });
     deps.metrics.webhooks.inc({ outcome });
     return outcome;

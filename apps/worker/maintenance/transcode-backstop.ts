@@ -20,7 +20,7 @@ export const transcodeBackstop: Duty = {
         if (videoGuid !== null)
           await postponeTranscode(database.db, { id, videoGuid, nextMs: config.TRANSCODE_POLL_MS });
       }
-      const age = Date.now() - render.updatedAt.getTime();
+      const age = Date.now() - (render.transcodeStartedAt ?? render.updatedAt).getTime();
       if (age > config.TRANSCODE_ALARM_MS)
         log.error({ renderId: render.id, hours: age / 3_600_000 }, 'transcode takes very long');
     }

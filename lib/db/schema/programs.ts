@@ -104,7 +104,7 @@ export const runs = pgTable(
     startedAt: createdAt(),
     finishedAt: time(),
   },
-  (t) => [index('runs_patient_idx').on(t.patientId, t.startedAt.desc())],
+  (t) => [index('runs_patient_idx').on(t.patientId, t.startedAt.desc()), index('runs_session_idx').on(t.sessionId)],
 );
 
 export const notifications = pgTable(

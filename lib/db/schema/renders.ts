@@ -72,6 +72,7 @@ export const exerciseRenders = pgTable(
     posterUrl: text(),
     baselines: jsonb().$type<BaselineRow[]>().notNull().default([]),
     durationMs: integer(),
+    transcodeStartedAt: time(),
     transcodeCheckedAt: time(),
     transcodeDeadlineAt: time(),
 
@@ -85,9 +86,7 @@ export const exerciseRenders = pgTable(
   (t) => [
     unique('exercise_renders_key').on(t.exerciseId, t.recipeHash, t.language),
     index('exercise_renders_claim_idx').on(t.urgent.desc(), t.fairTag).where(sql`${t.status} = 'pending'`),
-    index('exercise_renders_undispatched_idx')
-      .on(t.fairTag)
-      .where(sql`${t.status} = 'pending' and ${t.dispatchedAt} is null`),
+    index('exercise_renders_dispatch_idx').on(t.dispatchedAt).where(sql`${t.status} = 'pending'`),
     index('exercise_renders_lease_idx').on(t.leaseExpiresAt).where(sql`${t.status} = 'rendering'`),
     index('exercise_renders_transcode_idx').on(t.transcodeDeadlineAt).where(sql`${t.status} = 'transcoding'`),
     index('exercise_renders_pending_tag_idx').on(t.fairTag).where(sql`${t.status} = 'pending'`),
@@ -166,5 +165,6 @@ export const webhookEvents = pgTable(
   (t) => [
     index('webhook_events_unapplied_idx').on(t.nextTryAt).where(sql`${t.appliedAt} is null`),
     index('webhook_events_video_idx').on(t.videoGuid),
+    index('webhook_events_received_idx').on(t.receivedAt),
   ],
 );

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm';
+import { eq, inArray } from 'drizzle-orm';
 import { describe, expect, it } from 'vitest';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { exerciseRenders, programs, renderEvents, sessionItems, sessions } from '../../../lib/db/schema/index.ts';
@@ -66,6 +66,26 @@ describe('publish', () => {
     expect(published.flatMap(({ queued }) => queued)).toHaveLength(6);
     for (const { counts } of published) expect(counts).toMatchObject({ total: 6, queued: 6 });
     for (const { id } of all) expect(await rendersOf(id)).toHaveLength(1);
+  });
+
+  it('requeues each failed render once however many publishes need it at once, without deadlock', async () => {
+    const { db } = database;
+    const orgId = await anOrganisation(db);
+    const all = await Promise.all(Array.from({ length: 20 }, () => anExercise(db)));
+    const plan = (from: number) => [[...all.slice(from), ...all.slice(0, from)].map(({ id }) => ({ exerciseId: id }))];
+    await publish(await aProgram(db, orgId, plan(0)), orgId);
+    const ids = all.map(({ id }) => id);
+    await db
+      .update(exerciseRenders)
+      .set({ status: 'failed', errorCode: 'ffmpeg_failed', videoGuid: 'truncated' })
+      .where(inArray(exerciseRenders.exerciseId, ids));
+    const programIds = await Promise.all(Array.from({ length: 8 }, (_, n) => aProgram(db, orgId, plan(n))));
+
+    const published = await Promise.all(programIds.map((id) => publish(id, orgId)));
+
+    expect(published.flatMap(({ queued }) => queued)).toHaveLength(20);
+    const renders = await db.select().from(exerciseRenders).where(inArray(exerciseRenders.exerciseId, ids));
+    for (const render of renders) expect(render).toMatchObject({ status: 'pending', generation: 1, videoGuid: null });
   });
 
   it('of one programme twice at once makes nothing twice', async () => {
@@ -176,18 +196,12 @@ describe('publish', () => {
   });
 
   it('needs the same number of statements for one item as for a hundred', async () => {
-    const { db, sql } = database;
+    const { db } = database;
     const orgId = await anOrganisation(db);
     const count = async (items: number) => {
       const made = await Promise.all(Array.from({ length: items }, () => anExercise(db)));
       const programId = await aProgram(db, orgId, [made.map(({ id }) => ({ exerciseId: id }))]);
-      let statements = 0;
-      sql.options.debug = () => {
-        statements += 1;
-      };
-      await publish(programId, orgId);
-      sql.options.debug = false;
-      return statements;
+      return database.countStatements(() => publish(programId, orgId));
     };
     await count(1);
     const [one, hundred] = [await count(1), await count(100)];

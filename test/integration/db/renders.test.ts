@@ -17,6 +17,7 @@ import {
   markTranscodeFailed,
   markTranscodeLost,
   markUploaded,
+  postponeTranscode,
   type Render,
   recordVideo,
   requeueFailed,
@@ -121,7 +122,7 @@ describe('a lost lease', () => {
     const render = await aPendingRender();
     const lease = leaseOf(await claim(render, 50));
     expect(await heartbeat(database.db, lease, 60_000)).toBe(true);
-    await database.sql`select pg_sleep(0.06)`;
+    await database.db.execute(sql`select pg_sleep(0.06)`);
     await expireLeases(database.db, 100);
     expect(await reload(render)).toMatchObject({ status: 'rendering' });
   });
@@ -192,6 +193,19 @@ describe('transcode', () => {
     expect((await undispatched(database.db, { staleMs: 60_000, limit: 1_000 })).map(({ id }) => id)).toContain(
       render.id,
     );
+  });
+});
+
+describe('a transcode under way', () => {
+  it('is as old as its upload, however often Bunny has been asked meanwhile', async () => {
+    const { db } = database;
+    const render = await aPendingRender();
+    await markUploaded(db, leaseOf(await claim(render)), artefacts, 1_000);
+    const { transcodeStartedAt } = await reload(render);
+    await postponeTranscode(db, { id: render.id, videoGuid: 'guid-1', nextMs: 60_000 });
+    const later = await reload(render);
+    expect(later.transcodeStartedAt).toEqual(transcodeStartedAt);
+    expect(later.transcodeDeadlineAt!.getTime()).toBeGreaterThan(Date.now() + 30_000);
   });
 });
 

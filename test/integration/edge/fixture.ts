@@ -61,6 +61,8 @@ export interface TestEdge {
   deps: EdgeDeps;
   db: Db;
   call(method: string, path: string, init?: CallInit): Promise<Response>;
+  /** Told of every statement that goes to Postgres. */
+  onStatement: ((text: string) => void) | undefined;
   close(): Promise<void>;
 }
 
@@ -87,7 +89,8 @@ export function testEnv(change: Env = {}): Env {
 export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {}): Promise<TestEdge> {
   const testDatabase = await createTestDatabase();
   const config = loadEdgeConfig(testEnv({ DATABASE_URL: testDatabase.url, ...change }));
-  const database = openDatabase(config.DATABASE_URL, { max: 4 });
+  const watch: Pick<TestEdge, 'onStatement'> = { onStatement: undefined };
+  const database = openDatabase(config.DATABASE_URL, { max: 4, onStatement: (text) => watch.onStatement?.(text) });
   const queues = openQueues({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX }, silentLog);
   const deps: EdgeDeps = {
     config,
@@ -106,7 +109,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
     ...replace,
   };
   const app = createApp(deps);
-  return {
+  return Object.assign(watch, {
     app,
     deps,
     db: database.db,
@@ -126,7 +129,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
       await database.close();
       await testDatabase.drop();
     },
-  };
+  } satisfies Omit<TestEdge, 'onStatement'>);
 }
 
 /** The problem that an answer must be, with its status. */
@@ -198,16 +201,14 @@ export async function aPublishedProgram(db: Db, orgId: string, exerciseIds: read
 
 /** Runs `work` and answers how many statements it sent to Postgres. */
 export async function statementsOf(edge: TestEdge, work: () => Promise<unknown>): Promise<number> {
-  const { sql } = edge.deps.database;
   let count = 0;
-  const { debug } = sql.options;
-  sql.options.debug = () => {
+  edge.onStatement = () => {
     count += 1;
   };
   try {
     await work();
   } finally {
-    sql.options.debug = debug;
+    edge.onStatement = undefined;
   }
   return count;
 }

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assignments, programs, runs } from '../../../lib/db/schema/index.ts';
+import { assignments, programs, runs, sessionItems } from '../../../lib/db/schema/index.ts';
 import type { RenderStatus } from '../../../lib/domain/render-states.ts';
 import { anExercise, aProgram } from '../../support/clinic.ts';
 import { aPublishedProgram, moveTo, people, problemOf, startEdge, statementsOf, type TestEdge } from './fixture.ts';
@@ -197,7 +197,7 @@ describe('a run', () => {
 
   it('of an empty session does not begin', async () => {
     const { sessionId } = await anAssignedProgram('ready');
-    await edge.deps.database.sql`delete from session_items where session_id = ${sessionId}`;
+    await edge.deps.database.db.delete(sessionItems).where(eq(sessionItems.sessionId, sessionId));
     expect(await problemOf(await begin(sessionId))).toMatchObject({ code: 'session_preparing' });
   });
 });

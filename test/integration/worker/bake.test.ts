@@ -328,9 +328,12 @@ describe('a transcode', () => {
     const { videoGuid } = await reaches(id, 'transcoding');
     media.videos.set(videoGuid!, { state: 'playable', lengthSeconds: 10 });
     for (const status of [4, 3]) await deliver(videoGuid!, status);
-    await waitFor(async () => (await database.sql`select 1 from webhook_events where outcome = 'api-lags'`).length, {
-      label: 'the webhook to be doubted',
-    });
+    await waitFor(
+      async () => (await database.db.execute(sql`select 1 from webhook_events where outcome = 'api-lags'`)).rows.length,
+      {
+        label: 'the webhook to be doubted',
+      },
+    );
     expect(await render(id)).toMatchObject({ status: 'transcoding' });
     media.videos.set(videoGuid!, finished);
     await reaches(id, 'ready');

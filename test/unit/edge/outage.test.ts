@@ -4,7 +4,7 @@ import { isDatabaseAway } from '../../../lib/db/outage.ts';
 const failure = (code: unknown, cause?: Error) => Object.assign(new Error('failed', { cause }), { code });
 
 describe('a failure of Postgres', () => {
-  it.each(['ECONNREFUSED', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P01', '57014', '53300'])(
+  it.each(['ECONNREFUSED', 'ETIMEDOUT', 'EAI_AGAIN', '08006', '57P01', '57014', '53300', '40P01'])(
     '%s says that it is away, whatever wraps it',
     (code) => {
       expect(isDatabaseAway(failure(code))).toBe(true);

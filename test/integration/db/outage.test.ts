@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../lib/db/client.ts';
+import { withLock } from '../../../lib/db/lock.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { useTestDatabase } from '../../support/test-db.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const direct = useTestDatabase();
+let proxy: TcpProxy;
+let database: Database;
+
+beforeAll(async () => {
+  proxy = await startTcpProxy(direct.url);
+  const url = new URL(proxy.url);
+  url.pathname = new URL(direct.url).pathname;
+  database = openDatabase(url.href, { max: 3 });
+});
+
+afterAll(async () => {
+  await database?.close();
+  await proxy?.close();
+});
+
+const works = () =>
+  waitFor(() => database.ping(2_000).then(() => true), { label: 'the pool to work again', timeoutMs: 15_000 });
+
+/** An uncaught error would end the process, and with it every bake under way; vitest fails the run for one. */
+describe('a Postgres that goes away', () => {
+  it('in the middle of a transaction fails that transaction only', async () => {
+    await works();
+    const failed = database.db.transaction(async (tx) => {
+      await tx.execute(sql`select 1`);
+      await proxy.refuse();
+      await delay(20);
+      await tx.execute(sql`select 2`);
+    });
+    await expect(failed).rejects.toThrow();
+    await proxy.pass();
+    await works();
+  });
+
+  it('while a lock is held fails at most the unlocking, and the lock can be had again', async () => {
+    await works();
+    const held = withLock(database, 'outage', async () => {
+      await proxy.refuse();
+      await delay(20);
+      return 'done';
+    });
+    await held.catch(() => undefined);
+    await proxy.pass();
+    await works();
+    const again = await waitFor(() => withLock(database, 'outage', async () => 'again'), { label: 'the lock' });
+    expect(again).toBe('again');
+  });
+
+  it('while every connection is busy gives each of them back', async () => {
+    await works();
+    const slow = Array.from({ length: 6 }, () =>
+      database.db.execute(sql`select pg_sleep(0.3)`).then(
+        () => 'done',
+        () => 'failed',
+      ),
+    );
+    await delay(100);
+    await proxy.refuse();
+    expect(new Set(await Promise.all(slow))).toEqual(new Set(['failed']));
+    await proxy.pass();
+    await works();
+  });
+
+  it('without closing its connections is given up by the client itself', async () => {
+    const url = new URL(proxy.url);
+    url.pathname = new URL(direct.url).pathname;
+    const impatient = openDatabase(url.href, { max: 1, statementTimeoutMs: 300 });
+    await impatient.ping(2_000);
+    proxy.stall();
+    const started = performance.now();
+    await expect(impatient.db.execute(sql`select 1`)).rejects.toThrow();
+    expect(performance.now() - started).toBeLessThan(5_000);
+    await proxy.pass();
+    await impatient.close();
+  });
+});
+
+describe('a lock', () => {
+  it('is held by one at a time', async () => {
+    const order: string[] = [];
+    const first = withLock(database, 'one', async () => {
+      order.push('first');
+      await delay(50);
+    });
+    await waitFor(() => order.length === 1, { label: 'the first holder' });
+    expect(await withLock(database, 'one', async () => 'second')).toBeNull();
+    await first;
+    expect(await withLock(database, 'one', async () => 'third')).toBe('third');
+  });
+});
