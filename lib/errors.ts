@@ -37,7 +37,8 @@ export const ERRORS = {
   // the bake
   media_busy: { status: 429, retryable: true, sentence: 'All bakers are busy.' },
   media_draining: { status: 503, retryable: true, sentence: 'The media service is shutting down.' },
-  media_unavailable: { status: 502, retryable: true, sentence: 'The media service could not be reached.' },
+  media_unreachable: { status: 502, retryable: true, sentence: 'The media service could not be reached.' },
+  media_unavailable: { status: 502, retryable: true, sentence: 'The connection to the media service broke.' },
   media_silent: { status: 504, retryable: true, sentence: 'The media service stopped answering.' },
   media_protocol: { status: 502, retryable: true, sentence: 'The media service answered in an unexpected way.' },
   ffmpeg_failed: { status: 500, retryable: true, sentence: 'The video could not be composed.' },

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDatabaseAway } from '../../lib/db/outage.ts';
 import { heartbeat, type Lease } from '../../lib/db/renders.ts';
 import type { WorkerDeps } from './deps.ts';
 
@@ -10,13 +12,21 @@ export interface HeldLease extends Lease {
   /** Noted with the next heartbeat. */
   progress: { stage: string; percent: number } | undefined;
   stop(reason: StopReason): void;
-  /** Ends the heartbeats. Resolves once none is under way any more. */
-  release(): Promise<void>;
+  /** Ends the heartbeats. One still under way can do no harm: it only carries this claim's own token. */
+  release(): void;
+  /**
+   * Makes a write of this claim, again and again while Postgres is away and the lease may still hold: what took minutes
+   * to bake should not be lost to a restart that takes seconds.
+   */
+  write<T>(work: () => Promise<T>): Promise<T>;
 }
 
+const RETRY_MS = 250;
+
 /**
- * Keeps a claim alive with a heartbeat every third of the lease. A refused heartbeat ends the work at once. Where
- * Postgres does not answer, the work goes on until the lease must be taken for lost: then another may have it.
+ * Keeps a claim alive with a heartbeat every third of the lease, and sooner where there is progress to note. A refused
+ * heartbeat ends the work at once. Where Postgres does not answer, the work goes on until the lease must be taken for
+ * lost: then another may have it.
  */
 export function holdLease(
   { database, config, log }: Pick<WorkerDeps, 'database' | 'config' | 'log'>,
@@ -24,37 +34,52 @@ export function holdLease(
 ): HeldLease {
   const controller = new AbortController();
   const leaseMs = config.RENDER_LEASE_MS;
-  const everyMs = Math.min(leaseMs / 3, 1_000);
   let lastKept = performance.now();
-  let lastWritten: string | undefined;
-  let beating: Promise<void> = Promise.resolve();
+  let lastNoted: string | undefined;
+  let beating = false;
 
+  const mayHold = () => performance.now() - lastKept < leaseMs;
   const beat = async () => {
-    const due = performance.now() - lastKept >= leaseMs / 3;
-    const note = held.progress && `${held.progress.stage} ${Math.round(held.progress.percent)}`;
-    if (!due && note === lastWritten) return;
     const started = performance.now();
+    const note = held.progress && `${held.progress.stage} ${Math.round(held.progress.percent)}`;
+    if (started - lastKept < leaseMs / 3 && note === lastNoted) return;
     try {
       if (!(await heartbeat(database.db, lease, leaseMs, held.progress))) return held.stop('lease-lost');
       lastKept = started;
-      lastWritten = note;
+      lastNoted = note;
     } catch (err) {
       log.warn({ err, renderId: lease.id }, 'heartbeat failed');
     }
   };
-  const timer = setInterval(() => {
-    if (performance.now() - lastKept >= leaseMs) held.stop('lease-lost');
-    beating = beating.then(beat);
-  }, everyMs);
+  const timer = setInterval(
+    () => {
+      if (!mayHold()) held.stop('lease-lost');
+      // Each beat is bounded by the driver; while one waits, another would only wait behind it.
+      if (beating) return;
+      beating = true;
+      void beat().finally(() => {
+        beating = false;
+      });
+    },
+    Math.min(leaseMs / 3, 1_000),
+  );
 
   const held: HeldLease = {
     ...lease,
     signal: controller.signal,
     progress: undefined,
     stop: (reason) => controller.abort(reason),
-    release: async () => {
-      clearInterval(timer);
-      await beating;
+    release: () => clearInterval(timer),
+    write: async (work) => {
+      for (;;) {
+        try {
+          return await work();
+        } catch (error) {
+          const stopped = controller.signal.reason === 'shutdown' || controller.signal.reason === 'lease-lost';
+          if (!isDatabaseAway(error) || stopped || !mayHold()) throw error;
+          await delay(RETRY_MS);
+        }
+      }
     },
   };
   return held;

@@ -58,7 +58,8 @@ export type MediaClient = ReturnType<typeof createMediaClient>;
 
 /**
  * The media service as its callers see it. Every method throws `AppError` only: what the service answered, in its own
- * code; `media_unavailable` where it cannot be reached, `media_silent` past a silence deadline, `media_protocol` for an
+ * code; `media_unreachable` where it never took the request up (it is not there, or refuses our token), `media_unavailable`
+ * where it broke off, `media_silent` past a silence deadline, `media_protocol` for an
  * answer that is none, `media_busy` and `media_draining` with `retryAfterMs`, `aborted` when `signal` says so.
  */
 export function createMediaClient(options: MediaClientOptions) {
@@ -67,7 +68,13 @@ export function createMediaClient(options: MediaClientOptions) {
 
   const send = async (path: string, init: RequestInit, watch: Watch): Promise<Response> => {
     const headers = { ...init.headers, authorization: `Bearer ${options.token}` };
-    const response = await fetch(`${base}${path}`, { ...init, headers, signal: watch.signal });
+    const response = await fetch(`${base}${path}`, { ...SENT_ONCE, ...init, headers, signal: watch.signal }).catch(
+      (cause: unknown) => {
+        // An upload that breaks has been taken up, though no answer came.
+        if (watch.signal.aborted || init.duplex !== undefined) throw cause;
+        throw new AppError('media_unreachable', { detail: toAppError(cause).detail ?? '', cause });
+      },
+    );
     watch.touch();
     if (!response.ok) throw await refusal(response);
     return response;
@@ -144,6 +151,12 @@ export function createMediaClient(options: MediaClientOptions) {
   };
 }
 
+/**
+ * A redirect would have to send the body again, so fetch keeps a copy of all that it sends (nodejs/undici#4058): a whole
+ * video in memory. Neither a redirect nor a window is of any use here.
+ */
+const SENT_ONCE: RequestInit = { redirect: 'error', window: null };
+
 const json = (method: string, body: unknown): RequestInit => ({
   method,
   headers: { 'content-type': 'application/json' },
@@ -165,6 +178,9 @@ function errorOf(told: { code: string; message: string; retryable: boolean; deta
 
 async function refusal(response: Response): Promise<AppError> {
   const text = await response.text();
+  if (response.status === 401 || response.status === 403) {
+    return new AppError('media_unreachable', { detail: `media refuses our token: it answered ${response.status}` });
+  }
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   const wait = Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {};
   let value: unknown;

@@ -1,7 +1,7 @@
 import { DelayedError, type Job, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { JOBS, type JobKind, type JobPayload, type Outcome } from './jobs.ts';
+import { JOBS, type JobKind, type JobPayload, later, type Outcome } from './jobs.ts';
 import { type QueueConnection, withDeadline } from './queues.ts';
 
 /** Why a running job is told to stop; the cause that the history will name. */
@@ -16,12 +16,9 @@ export interface RunJobsOptions<K extends JobKind> extends QueueConnection {
   limiter?: { max: number; duration: number };
   handler: Handler<K>;
   log: Logger;
-  onOutcome?: (outcome: Outcome) => void;
 }
 
 export interface JobRunner {
-  /** Jobs under way in this process. */
-  active(): number;
   /**
    * Takes no more jobs, tells the running ones to stop with cause `shutdown` and waits for them, at most `deadlineMs`;
    * also where Redis is unreachable, where BullMQ's own close() would wait for ever.
@@ -38,6 +35,7 @@ export interface JobRunner {
 export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunner {
   const { kind, handler, log } = options;
   const running = new Map<string, AbortController>();
+  let closing = false;
   const connection = new Redis(options.redisUrl, {
     // Demanded by BullMQ for its blocking reads.
     maxRetriesPerRequest: null,
@@ -52,8 +50,8 @@ export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunne
     const controller = new AbortController();
     running.set(id, controller);
     try {
-      const outcome = await handler(payload, controller.signal);
-      options.onOutcome?.(outcome);
+      // BullMQ may hand out what it had fetched already when it was told to close.
+      const outcome = closing ? later('shutdown', 0) : await handler(payload, controller.signal);
       if (outcome.kind === 'done') return outcome.note;
       await job.moveToDelayed(Date.now() + outcome.delayMs, token);
       throw new DelayedError(outcome.note);
@@ -77,11 +75,11 @@ export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunne
   });
 
   return {
-    active: () => running.size,
     close: async (deadlineMs) => {
-      const closing = worker.close();
+      closing = true;
+      const closed = worker.close();
       for (const controller of running.values()) controller.abort('shutdown' satisfies StopCause);
-      await withDeadline(closing, deadlineMs).catch((err) => log.warn({ err, kind }, 'worker did not close in time'));
+      await withDeadline(closed, deadlineMs).catch((err) => log.warn({ err, kind }, 'worker did not close in time'));
       connection.disconnect();
     },
   };

@@ -22,6 +22,8 @@ export interface ScriptedMedia {
   url: string;
   token: string;
   calls: ComposeCall[];
+  /** Calls with a wrong token. */
+  refused: number;
   /** How each call is answered; by default it succeeds at once. */
   script: (call: ComposeCall, nth: number) => void;
   /** What is said of a video; unknown ones are missing. */
@@ -68,12 +70,12 @@ export const videoLine = (request: ComposeRequest): ComposeLine => ({
  * A media service that bakes nothing and answers as the test says, over real sockets and the real wire format: for
  * what cannot be had from a real one on demand, such as silence at the right moment. Bakes succeed at once by default.
  */
-export async function startScriptedMedia(): Promise<ScriptedMedia> {
-  const token = 'scripted-media-token';
+export async function startScriptedMedia({ port = 0, token = 'scripted-media-token' } = {}): Promise<ScriptedMedia> {
   const media: ScriptedMedia = {
     url: '',
     token,
     calls: [],
+    refused: 0,
     script: (call) => {
       call.line(videoLine(call.request));
       call.line(doneLine(call.request));
@@ -115,7 +117,10 @@ export async function startScriptedMedia(): Promise<ScriptedMedia> {
 
   const server = createServer((request, response) => {
     void (async () => {
-      if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
+      if (request.headers.authorization !== `Bearer ${token}`) {
+        media.refused += 1;
+        return void response.writeHead(401).end();
+      }
       if (request.method === 'POST' && request.url === '/v1/exercises/compose') {
         return compose((await json(request)) as ComposeRequest, response);
       }
@@ -134,7 +139,7 @@ export async function startScriptedMedia(): Promise<ScriptedMedia> {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status));
     })();
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   media.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return media;

@@ -111,10 +111,6 @@ export function assetRoutes(deps: EdgeDeps) {
       return answer;
     } catch (error) {
       capped.assertWithin();
-      // Our own credential was refused, not the caller's.
-      if (error instanceof AppError && error.code === 'unauthorized') {
-        throw new AppError('media_unavailable', { retryable: false, cause: error });
-      }
       throw error;
     }
   };

@@ -19,8 +19,12 @@ import type { Handler, StopCause } from '../../../lib/queue/run-jobs.ts';
 import type { WorkerDeps } from '../deps.ts';
 import { type HeldLease, holdLease, type StopReason } from '../lease.ts';
 
-/** Media's answer when it is full or going away: not the render's fault, so not an attempt. */
-const BACKPRESSURE = new Set(['media_busy', 'media_draining']);
+/** Media is full, going away, or not there at all: not the render's fault, so not an attempt. */
+const BACKPRESSURE = new Set(['media_busy', 'media_draining', 'media_unreachable']);
+const BACKPRESSURE_MS = 2_000;
+
+/** Clocks differ: a render that is not due yet is not asked for again in a hurry. */
+const SOONEST_MS = 250;
 
 /** Bakes the render of a job, if it is there to be claimed; a job whose render is not claimable has nothing to do. */
 export function renderHandler(deps: WorkerDeps): Handler<'render'> {
@@ -46,7 +50,7 @@ async function notClaimable(
   const render = await findRender(database.db, payload.renderId);
   const waits = render?.status === 'pending' && render.generation === payload.generation && render.notBefore;
   return waits
-    ? later('not due yet', waits.getTime() - Date.now())
+    ? later('not due yet', Math.max(SOONEST_MS, waits.getTime() - Date.now()))
     : done(render ? `not claimable: ${render.status}` : 'no such render');
 }
 
@@ -61,19 +65,17 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
   try {
     log.info('bake started');
     const made = await compose(deps, render, lease);
-    await lease.release();
-    const uploaded = await markUploaded(database.db, lease, made, config.TRANSCODE_DEADLINE_MS);
+    const uploaded = await lease.write(() => markUploaded(database.db, lease, made, config.TRANSCODE_DEADLINE_MS));
     if (!uploaded) throw new AppError('lease_lost');
     elapsed();
     metrics.ends.inc({ end: 'uploaded', code: '' });
     log.info({ segments: made.segments, videoGuid: made.videoGuid, resumed: made.resumed }, 'bake uploaded');
     return done('uploaded');
   } catch (thrown) {
-    await lease.release();
-    return settleFailure(deps, render, lease, toAppError(thrown), log);
+    return await settleFailure(deps, render, lease, toAppError(thrown), log);
   } finally {
     jobSignal.removeEventListener('abort', stopWithJob);
-    await lease.release();
+    lease.release();
   }
 }
 
@@ -131,15 +133,16 @@ async function settleFailure(
     return done('lease lost');
   }
   if (stopped !== undefined) {
-    await handBack(database.db, lease, { cause: stopped });
+    await lease.write(() => handBack(database.db, lease, { cause: stopped }));
     count('hand-back');
     log.info({ cause: stopped }, 'bake handed back');
     return later(stopped, 0);
   }
   if (BACKPRESSURE.has(error.code)) {
     // Jitter, so that all who were turned away do not come back together.
-    const delayMs = Math.round((error.retryAfterMs ?? 1_000) * (1 + Math.random()));
-    await handBack(database.db, lease, { cause: error.code, delayMs });
+    const delayMs = Math.round((error.retryAfterMs ?? BACKPRESSURE_MS) * (1 + Math.random()));
+    await lease.write(() => handBack(database.db, lease, { cause: error.code, delayMs }));
+    if (error.code === 'media_unreachable') log.error({ detail: error.detail }, 'media cannot be reached');
     count('hand-back');
     return later(error.code, delayMs);
   }
@@ -151,12 +154,12 @@ async function settleFailure(
       Math.random(),
     );
     const delayMs = Math.max(backoff, error.retryAfterMs ?? 0);
-    const kept = await retryRender(database.db, lease, { error: told, delayMs });
+    const kept = await lease.write(() => retryRender(database.db, lease, { error: told, delayMs }));
     count('retry');
     log.warn({ err: error, detail: error.detail, delayMs }, 'bake failed, to be tried again');
     return kept ? later(`retry: ${error.code}`, delayMs) : done('lease lost');
   }
-  await deadLetter(database.db, lease, told);
+  await lease.write(() => deadLetter(database.db, lease, told));
   count('dead-letter');
   log.error({ err: error, detail: error.detail }, 'bake failed for good');
   return done(`dead-letter: ${error.code}`);

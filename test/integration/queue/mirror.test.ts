@@ -162,8 +162,10 @@ describe('jobs', () => {
   it('under way are told of a shutdown and waited for', async () => {
     const { connection, mirror } = setup();
     let reason: unknown;
+    let started = false;
     let settled = false;
     const runner = consume(connection, async (_, signal) => {
+      started = true;
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       reason = signal.reason;
       await new Promise((resolve) => setImmediate(resolve));
@@ -171,9 +173,33 @@ describe('jobs', () => {
       return later('shutdown', 0);
     });
     await mirror.dispatch([aRender()]);
-    await waitFor(() => runner.active() === 1, { label: 'the job to start' });
+    await waitFor(() => started, { label: 'the job to start' });
     await runner.close(5_000);
     expect([reason, settled]).toEqual(['shutdown', true]);
+  });
+
+  it('fetched while a runner is closing go back without having begun', async () => {
+    const { connection, queues, mirror } = setup();
+    const begun: string[] = [];
+    let late = 0;
+    let closing = false;
+    const runner = consume(
+      connection,
+      async ({ renderId }, signal) => {
+        if (closing) late += 1;
+        begun.push(renderId);
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+        return later('shutdown', 0);
+      },
+      4,
+    );
+    await mirror.dispatch([aRender()]);
+    await waitFor(() => begun.length > 0, { label: 'the first job' });
+    const adding = mirror.dispatch(Array.from({ length: 30 }, () => aRender()));
+    closing = true;
+    await Promise.all([runner.close(5_000), adding]);
+    expect(late).toBe(0);
+    expect(await queues.renders.getJobCountByTypes('active')).toBe(0);
   });
 
   it('do not keep a runner from closing in time where Redis is unreachable', async () => {

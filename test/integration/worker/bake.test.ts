@@ -216,6 +216,22 @@ describe('a bake that cannot go on', () => {
     expect(events[2]?.error?.code).toBe(code);
   });
 
+  it('because media is not there, or refuses our token, waits for it without costing an attempt', async () => {
+    const { url } = media;
+    await media.close();
+    work();
+    const id = await publishOne();
+    await waitFor(async () => (await causes(id)).filter((cause) => cause === 'media_unreachable').length, {
+      label: 'media to be missed',
+    });
+    media = await startScriptedMedia({ port: Number(new URL(url).port), token: 'another-token-than-ours' });
+    await waitFor(() => media.refused > 0, { label: 'our token to be refused', timeoutMs: 15_000 });
+    expect(await render(id)).toMatchObject({ attempts: expect.toSatisfy((attempts: number) => attempts <= 1) });
+    await media.close();
+    media = await startScriptedMedia({ port: Number(new URL(url).port) });
+    expect(await reaches(id, 'transcoding')).toMatchObject({ attempts: 1 });
+  });
+
   it('is dead-lettered when its attempts are spent', async () => {
     media.script = (call) => {
       call.line({ type: 'error', code: 'ffmpeg_failed', message: 'The video could not be composed.', retryable: true });
