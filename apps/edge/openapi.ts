@@ -8,7 +8,7 @@ export const id = z.uuid().toLowerCase().openapi({ example: '0199f2c1-7b1e-7c35-
 export const idParam = z.object({ id });
 export const time = z.iso.datetime().openapi({ example: '2026-03-14T09:26:53.589Z' });
 
-/** Text of one line. Control characters are refused: nobody types them, and Postgres takes no NUL. */
+/** Text of one line. Control characters are refused: nobody types them, and Postgres takes neither NUL nor half a surrogate pair. */
 export const line = (max: number) =>
   z
     .string()
@@ -16,7 +16,7 @@ export const line = (max: number) =>
     .min(1, 'expects some text')
     .max(max, `expects at most ${max} characters`)
     // A refinement and not a pattern: JSON Schema knows no flags, and without `u` there is no \p.
-    .refine((text) => !/\p{Cc}/u.test(text), 'expects text of one line, without control characters');
+    .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'expects text of one line, without control characters');
 
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20).openapi({ description: 'How many to answer at most.' }),

@@ -7,6 +7,8 @@ const schema = z.object({
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
   JWT_SECRET: z.string().optional(),
+  JWT_ISSUER: z.string().optional(),
+  JWT_AUDIENCE: z.string().optional(),
   EDGE_PORT: z.coerce.number().int().min(0).max(65535).optional(),
   BUNNY_STREAM_URL: url('Bunny Stream; a simulator is started where it is not set').optional(),
   FFMPEG_PATH: z.string().optional(),

@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { commaList, commonEnv, type Env, integer, parseEnv, port, postgresUrl, redisUrl, secret, url } from './env.ts';
+import {
+  commaList,
+  commonEnv,
+  type Env,
+  integer,
+  parseEnv,
+  port,
+  postgresUrl,
+  redisPrefix,
+  redisUrl,
+  secret,
+  url,
+} from './env.ts';
 
 /** RFC 7518 §3.2: a key for HS256 has at least the 256 bits of its hash. */
 const jwtSecret = z
@@ -29,11 +41,7 @@ const fields = z.object({
   DATABASE_URL: postgresUrl,
   DATABASE_POOL: integer(10, 1, 200, 'the most connections to Postgres'),
   REDIS_URL: redisUrl,
-  REDIS_PREFIX: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'expects 1 to 64 letters, digits, - or _: what every Redis key begins with')
-    .default('bakehouse')
-    .describe('what every Redis key begins with (default bakehouse)'),
+  REDIS_PREFIX: redisPrefix,
 
   MEDIA_URL: url('the media service'),
   MEDIA_TOKEN: secret('the media service’s bearer token'),

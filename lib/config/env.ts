@@ -96,3 +96,10 @@ export const commonEnv = {
 
 export const postgresUrl = url('the Postgres database', ['postgres:', 'postgresql:']);
 export const redisUrl = url('the Redis server', ['redis:', 'rediss:']);
+
+/** What every Redis key begins with; the same for all apps of an installation. */
+export const redisPrefix = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'expects 1 to 64 letters, digits, - or _: what every Redis key begins with')
+  .default('bakehouse')
+  .describe('what every Redis key begins with (default bakehouse)');

@@ -1,6 +1,17 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { commonEnv, type Env, integer, parseEnv, port, postgresUrl, redisUrl, secret, url } from './env.ts';
+import {
+  commonEnv,
+  type Env,
+  integer,
+  parseEnv,
+  port,
+  postgresUrl,
+  redisPrefix,
+  redisUrl,
+  secret,
+  url,
+} from './env.ts';
 
 const seconds = 1_000;
 const minutes = 60 * seconds;
@@ -10,7 +21,7 @@ const schema = z.object({
   ...commonEnv,
   DATABASE_URL: postgresUrl,
   REDIS_URL: redisUrl,
-  REDIS_PREFIX: z.string().min(1).default('bakehouse').describe('separates installations that share a Redis'),
+  REDIS_PREFIX: redisPrefix,
   MEDIA_URL: url('the media service'),
   MEDIA_TOKEN: secret('the bearer token that the media service accepts'),
   WORKER_NAME: z

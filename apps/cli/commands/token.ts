@@ -37,6 +37,8 @@ export const tokenCommand = () =>
         role: options.role,
         sub: options.sub ?? `dev-${options.role}`,
         org,
+        issuer: config.JWT_ISSUER,
+        audience: config.JWT_AUDIENCE,
         ttlSeconds: Math.round(options.hours * 3600),
       });
       process.stdout.write(`${token}\n`);

@@ -1,19 +1,16 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { issueToken } from '../../../lib/auth/tokens.ts';
 import { type CliConfig, inheritedEnv } from '../../../lib/config/cli.ts';
-import type { Env } from '../../../lib/config/env.ts';
-import { openDatabase } from '../../../lib/db/client.ts';
-import { rememberMember } from '../../../lib/db/members.ts';
 import { migrate } from '../../../lib/db/migrate.ts';
 import type { Role } from '../../../lib/domain/roles.ts';
 import type { Logger } from '../../../lib/log.ts';
 import { redisFromSetup } from '../../../lib/services/setup-file.ts';
-import { type Services, startServices } from '../../../lib/services/start-services.ts';
+import { startServices } from '../../../lib/services/start-services.ts';
+import { appEnv, webhookUrl } from './app-env.ts';
 import { type AppName, type AppProcess, startApp } from './app-process.ts';
-import { type Ports, takePorts } from './ports.ts';
-import { ensureSecrets, type StackSecrets } from './secrets.ts';
+import { issueTokens, rememberPeople } from './people.ts';
+import { takePorts } from './ports.ts';
+import { ensureSecrets } from './secrets.ts';
 
 export interface StackOptions {
   config: CliConfig;
@@ -58,10 +55,6 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-const LIBRARY_ID = 133;
-const ZONE = 'bakehouse';
-const TOKEN_TTL_SECONDS = 30 * 24 * 3600;
-const ROLES: readonly Role[] = ['superadmin', 'manager', 'specialist', 'patient', 'ops'];
 const STOP_DEADLINE_MS: Record<AppName, number> = { edge: 15_000, worker: 20_000, media: 15_000, 'bunny-sim': 8_000 };
 
 /**
@@ -109,7 +102,7 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
     const started = await Promise.allSettled(names.map(start));
     for (const outcome of started) if (outcome.status === 'rejected') throw outcome.reason;
 
-    const tokens = await issueTokens(env.edge.JWT_SECRET ?? secrets.jwtSecret, secrets.orgId);
+    const tokens = await issueTokens(config, env.edge.JWT_SECRET ?? secrets.jwtSecret, secrets.orgId);
     const describe = (): StackDescription => ({
       edge: { url: `http://127.0.0.1:${ports.edge}`, pid: apps.get('edge')?.pid ?? null },
       worker: { pid: apps.get('worker')?.pid ?? null },
@@ -124,10 +117,10 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
             streamUrl: `http://127.0.0.1:${ports.simStream}`,
             storageUrl: `http://127.0.0.1:${ports.simStorage}`,
             cdnUrl: `http://127.0.0.1:${ports.simCdn}`,
-            libraryId: LIBRARY_ID,
+            libraryId: Number(env['bunny-sim'].BUNNY_LIBRARY_ID),
             streamKey: env.media.BUNNY_STREAM_KEY ?? '',
             readOnlyKey: env.edge.BUNNY_READ_ONLY_KEY ?? '',
-            zone: ZONE,
+            zone: env['bunny-sim'].BUNNY_STORAGE_ZONE ?? '',
             storageKey: env.media.BUNNY_STORAGE_KEY ?? '',
             pid: apps.get('bunny-sim')?.pid ?? null,
           },
@@ -150,98 +143,4 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
     await stop();
     throw error;
   }
-}
-
-const webhookUrl = (ports: Ports) => `http://127.0.0.1:${ports.edge}/webhooks/bunnystream`;
-
-function appEnv(input: {
-  given: Env;
-  secrets: StackSecrets;
-  services: Services;
-  ports: Ports;
-  dataDir: string;
-  realBunny: boolean;
-}): Record<AppName, Env> {
-  const { given, secrets, services, ports, dataDir, realBunny } = input;
-  const wiring = {
-    DATABASE_URL: services.databaseUrl,
-    REDIS_URL: services.redisUrl,
-    MEDIA_URL: `http://127.0.0.1:${ports.media}`,
-  };
-  const credentials = {
-    JWT_SECRET: given.JWKS_URL ? undefined : secrets.jwtSecret,
-    MEDIA_TOKEN: secrets.mediaToken,
-    OPS_USER: 'ops',
-    OPS_PASSWORD: secrets.opsPassword,
-  };
-  const bunny = realBunny
-    ? {}
-    : {
-        BUNNY_STREAM_URL: `http://127.0.0.1:${ports.simStream}`,
-        BUNNY_STORAGE_URL: `http://127.0.0.1:${ports.simStorage}`,
-        BUNNY_CDN_URL: `http://127.0.0.1:${ports.simCdn}`,
-        BUNNY_LIBRARY_ID: String(LIBRARY_ID),
-        BUNNY_STREAM_KEY: secrets.streamKey,
-        BUNNY_READ_ONLY_KEY: secrets.readOnlyKey,
-        BUNNY_STORAGE_ZONE: ZONE,
-        BUNNY_STORAGE_KEY: secrets.storageKey,
-        BUNNY_STORAGE_READ_KEY: secrets.storageReadKey,
-        BUNNY_WEBHOOK_TOKEN: secrets.webhookToken,
-      };
-  const common = { LOG_LEVEL: 'info', ...credentials, ...bunny, ...given };
-  return {
-    edge: { ...common, ...wiring, EDGE_PORT: String(ports.edge), METRICS_PORT: String(ports.edgeMetrics) },
-    worker: {
-      // On one machine more bakes at once only make each of them slower.
-      RENDER_CONCURRENCY: String(Math.max(2, availableParallelism())),
-      TRANSCODE_DEADLINE_MS: '60000',
-      SWEEP_MS: '2000',
-      ...common,
-      ...wiring,
-      METRICS_PORT: String(ports.workerMetrics),
-    },
-    // No database and no Redis: the media service knows neither.
-    media: {
-      ...without(common, ['DATABASE_URL', 'REDIS_URL', 'JWT_SECRET', 'OPS_PASSWORD']),
-      MEDIA_PORT: String(ports.media),
-      MEDIA_CACHE_DIR: given.MEDIA_CACHE_DIR ?? join(dataDir, 'media', 'cache'),
-      MEDIA_WORK_DIR: given.MEDIA_WORK_DIR ?? join(dataDir, 'media', 'work'),
-    },
-    'bunny-sim': {
-      ...without(common, ['DATABASE_URL', 'REDIS_URL', 'JWT_SECRET', 'OPS_PASSWORD', 'MEDIA_TOKEN']),
-      SIM_STREAM_PORT: String(ports.simStream),
-      SIM_STORAGE_PORT: String(ports.simStorage),
-      SIM_CDN_PORT: String(ports.simCdn),
-      SIM_DATA_DIR: join(dataDir, 'bunny'),
-      SIM_WEBHOOK_URL: webhookUrl(ports),
-    },
-  };
-}
-
-const without = (env: Env, names: readonly string[]): Env =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
-
-/** The people that the development tokens speak for, so that they are told of what fails. */
-async function rememberPeople(databaseUrl: string, orgId: string): Promise<void> {
-  const database = openDatabase(databaseUrl, { max: 1 });
-  try {
-    await rememberMember(database.db, { orgId: null, subject: 'dev-superadmin', role: 'superadmin' });
-    await rememberMember(database.db, { orgId, subject: 'dev-manager', role: 'manager' });
-    await rememberMember(database.db, { orgId, subject: 'dev-specialist', role: 'specialist' });
-  } finally {
-    await database.close();
-  }
-}
-
-async function issueTokens(secret: string, orgId: string): Promise<Record<Role, string>> {
-  const tokens = await Promise.all(
-    ROLES.map(async (role) => {
-      const org = role === 'superadmin' || role === 'ops' ? {} : { org: orgId };
-      return [
-        role,
-        await issueToken({ secret, sub: `dev-${role}`, role, ...org, ttlSeconds: TOKEN_TTL_SECONDS }),
-      ] as const;
-    }),
-  );
-  return Object.fromEntries(tokens) as Record<Role, string>;
 }
