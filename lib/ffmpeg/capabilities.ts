@@ -11,7 +11,7 @@ export const NEEDED = {
     ...['settb', 'ebur128', 'alimiter', 'volume', 'aresample', 'atrim', 'apad', 'pan'],
   ],
   demuxers: ['mov', 'matroska', 'mpegts', 'avi', 'concat', 'wav', 'mp3', 'aac', 'ogg', 'flac', 'rawvideo', 'f32le'],
-  muxers: ['mp4', 'wav', 'mjpeg', 'framecrc', 'null', 's16le', 'f32le', 'h264'],
+  muxers: ['mp4', 'wav', 'mjpeg', 'framecrc', 'framemd5', 'null', 's16le', 'f32le', 'h264'],
 } as const;
 
 export type Needs = { [Kind in keyof typeof NEEDED]: readonly string[] };

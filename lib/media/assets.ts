@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { realpath, rm } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { isAbsolute, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { StorageClient } from '../bunny/storage-client.ts';
@@ -66,7 +66,8 @@ async function insideRoot(location: string, root: string | undefined): Promise<s
   } catch (error) {
     throw new AppError('asset_unavailable', { detail: location, cause: error });
   }
-  if (!file.startsWith(`${await realpath(root)}${sep}`)) throw unavailable(`${location} lies outside of the root`);
+  const below = relative(await realpath(root), file);
+  if (below.split(sep)[0] === '..' || isAbsolute(below)) throw unavailable(`${location} lies outside of the root`);
   return file;
 }
 

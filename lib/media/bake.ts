@@ -35,6 +35,12 @@ export interface Baked {
   warnings: Warning[];
 }
 
+/**
+ * So much of a master is decoded as a player would: its headers and first seams. The rest is proven to be made of parts
+ * that were decoded when they were made.
+ */
+const DECODED_SECONDS = 20;
+
 /** Makes every file of a render in `jobDir`, checked, and stores nothing. */
 export async function bake(
   deps: BakeDeps,
@@ -95,7 +101,8 @@ export async function bake(
   progress.at('mux', 1);
 
   const master = fileOf(files, rungs.master);
-  await checkDecodes(tools, master, frames, { signal, onProgress: (fraction) => progress.at('verify', fraction) });
+  await checkDecodes(tools, [master], signal, DECODED_SECONDS);
+  progress.at('verify', 1);
   const poster = join(jobDir, 'poster.jpg');
   await makePoster(tools, master, posterFrame(timeline), poster, signal);
   progress.at('artefacts', 1);

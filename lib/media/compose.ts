@@ -130,7 +130,6 @@ async function store(
       lufs: finite(soundtrack.lufs),
       truePeakDb: finite(soundtrack.truePeakDb),
       targetLufs: recipe.loudness,
-      framesDecoded: timeline.frames,
       warnings: baked.warnings,
     },
   });

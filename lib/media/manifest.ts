@@ -40,7 +40,6 @@ export const manifestSchema = z.object({
     lufs: z.number().nullable(),
     truePeakDb: z.number().nullable(),
     targetLufs: z.number(),
-    framesDecoded: z.int(),
     warnings: z.array(warning),
   }),
   /** SHA-256 of the toolchain that encoded it. */

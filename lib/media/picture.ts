@@ -9,7 +9,7 @@ import type { Profile } from './profiles.ts';
 import { segmentArgs, TIMESCALE } from './segments.ts';
 import { together } from './together.ts';
 import { encode, type Tools } from './tools.ts';
-import { checkFile, checkSegment } from './verify.ts';
+import { checkCopied, checkDecodes, checkFile, checkSegment } from './verify.ts';
 
 export interface EncodedUnits {
   /** Where a unit's encoding in a profile is. */
@@ -47,6 +47,7 @@ export async function encodeUnits(
       const outputs = profiles.map((profile, index) => ({ profile, path: paths[index] ?? '' }));
       await encode(tools, flightSignal, { args: segmentArgs(source.path, source, unit, outputs) });
       for (const { path } of outputs) await checkSegment(path, unit.frames);
+      await checkDecodes(tools, paths, flightSignal);
     });
     for (const profile of profiles) {
       try {
@@ -68,7 +69,7 @@ export async function encodeUnits(
   return { pathOf, encoded: distinct.length - reused, reused };
 }
 
-/** Puts a file together from encoded units and the soundtrack, by copy, and checks its structure. */
+/** Puts a file together from encoded units and the soundtrack, by copy, and proves that it holds just them. */
 export async function assemble(
   tools: Tools,
   parts: { units: readonly Unit[]; encoded: EncodedUnits; profile: Profile; soundtrack: string; frames: number },
@@ -76,10 +77,8 @@ export async function assemble(
   signal: AbortSignal,
 ): Promise<void> {
   const list = `${path}.txt`;
-  await writeFile(
-    list,
-    concatList(parts.units, (unit) => parts.encoded.pathOf(unit, parts.profile)),
-  );
+  const pathOf = (unit: Unit) => parts.encoded.pathOf(unit, parts.profile);
+  await writeFile(list, concatList(parts.units, pathOf));
   await encode(tools, signal, {
     args: [
       // Headers are equal, which was checked; converting would repeat them in front of every keyframe.
@@ -89,6 +88,7 @@ export async function assemble(
     ],
   });
   await checkFile(path, parts.frames);
+  await checkCopied(tools, path, { pictures: parts.units.map(pathOf), sound: parts.soundtrack }, signal);
 }
 
 /**

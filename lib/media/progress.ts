@@ -6,11 +6,11 @@ export type ProgressLine = Extract<ComposeLine, { type: 'progress' }>;
 /** Share of the whole that each stage takes, in percent, for a bake whose segments are new. */
 const SHARE: Record<Stage, number> = {
   stage: 6,
-  segments: 44,
-  audio: 12,
-  mux: 6,
-  verify: 12,
-  artefacts: 4,
+  segments: 50,
+  audio: 14,
+  mux: 9,
+  verify: 3,
+  artefacts: 2,
   store: 10,
   upload: 6,
 };

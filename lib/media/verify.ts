@@ -1,9 +1,10 @@
 import { FPS } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
 import { inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
-import { SAMPLE_RATE } from '../ffmpeg/decode.ts';
+import { readLines, SAMPLE_RATE } from '../ffmpeg/decode.ts';
 import { readMp4, type TrackFacts } from './mp4.ts';
 import { TICKS_PER_FRAME, TIMESCALE } from './segments.ts';
+import { together } from './together.ts';
 import { encode, type Tools } from './tools.ts';
 
 /** Samples an AAC frame holds: the encoder starts one frame early and fills up the last. */
@@ -35,30 +36,88 @@ export async function checkFile(path: string, frames: number): Promise<void> {
   if (extra < 0 || extra > 2 * AAC_FRAME) throw refused(path, `${sound.duration} samples of sound, not ${wanted}`);
 }
 
-/** Decodes a finished file to its end; a single complaint of a decoder, or a frame too few, refuses it. */
+/**
+ * Decodes files, each to its end or for `seconds`; a single complaint of a decoder refuses them. Counting frames is left
+ * to the index, which `checkSegment` and `checkFile` read.
+ */
 export async function checkDecodes(
   tools: Tools,
-  path: string,
-  frames: number,
-  options: { signal: AbortSignal; onProgress?: (fraction: number) => void },
+  paths: readonly string[],
+  signal: AbortSignal,
+  seconds?: number,
 ): Promise<void> {
-  const result = await encode(tools, options.signal, {
+  const limit = seconds === undefined ? [] : ['-t', String(seconds)];
+  const result = await encode(tools, signal, {
     args: [
-      ...inputArgs(path, OWN_FORMATS),
-      '-map',
-      '0:v:0',
-      '-map',
-      '0:a:0',
-      '-fps_mode',
-      'passthrough',
-      '-f',
-      'null',
-      '-',
+      ...paths.flatMap((path) => [...limit, ...inputArgs(path, OWN_FORMATS)]),
+      ...paths.flatMap((_, index) => ['-map', String(index)]),
+      ...['-fps_mode', 'passthrough', '-f', 'null', '-'],
     ],
-    onProgress: ({ frame }) => options.onProgress?.(Math.min(1, frame / frames)),
   });
-  if (result.stderrLines > 0) throw refused(path, `the decoder complains: ${result.stderrTail}`);
-  if (result.progress.frame !== frames) throw refused(path, `${result.progress.frame} frames decode, not ${frames}`);
+  if (result.stderrLines > 0) throw refused(paths.join(', '), `the decoder complains: ${result.stderrTail}`);
+}
+
+/**
+ * Refuses a file whose picture or sound is not, packet by packet, what it was put together from. The parts were decoded
+ * when they were made and each starts with a keyframe and refers to nothing outside, so the whole decodes as they did:
+ * proven in a second for what would take minutes to decode again.
+ */
+export async function checkCopied(
+  tools: Tools,
+  path: string,
+  parts: { pictures: readonly string[]; sound: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const distinct = [...new Set(parts.pictures)];
+  const [whole, pieces] = await together(
+    signal,
+    (each) => packetHashes(tools, [path, path], ['0:v:0', '1:a:0'], each),
+    (each) =>
+      packetHashes(
+        tools,
+        [...distinct, parts.sound],
+        [...distinct, 0].map((_, index) => `${index}:0`),
+        each,
+      ),
+  );
+  const hashesOf = new Map(distinct.map((piece, index) => [piece, pieces[index] ?? []]));
+  const [picture = [], sound = []] = whole;
+  let at = 0;
+  for (const piece of parts.pictures) {
+    for (const hash of hashesOf.get(piece) ?? []) {
+      if (picture[at] !== hash) throw refused(path, `frame ${at} is not the one of ${piece}`);
+      at += 1;
+    }
+  }
+  if (at !== picture.length) throw refused(path, `${picture.length} frames, not ${at}`);
+  const wanted = pieces[distinct.length] ?? [];
+  if (wanted.length === 0 || wanted.length !== sound.length || wanted.some((hash, index) => hash !== sound[index])) {
+    throw refused(path, 'the sound is not the soundtrack');
+  }
+}
+
+/** MD5 of each packet of each mapped stream, in order; nothing is decoded. */
+async function packetHashes(
+  tools: Tools,
+  paths: readonly string[],
+  maps: readonly string[],
+  signal: AbortSignal,
+): Promise<string[][]> {
+  const streams: string[][] = maps.map(() => []);
+  await encode(tools, signal, {
+    args: [
+      ...paths.flatMap((path) => inputArgs(path, OWN_FORMATS)),
+      ...maps.flatMap((map) => ['-map', map]),
+      ...['-c', 'copy', '-f', 'framemd5', 'pipe:1'],
+    ],
+    // Columns: stream, dts, pts, duration, size, hash.
+    stdout: (stream) =>
+      readLines(stream, (line) => {
+        const columns = line.split(',');
+        if (columns.length >= 6) streams[Number(columns[0])]?.push((columns[5] ?? '').trim());
+      }),
+  });
+  return streams;
 }
 
 function checkPicture(path: string, track: TrackFacts, frames: number): void {

@@ -79,7 +79,7 @@ describe('the answer to a compose', () => {
       retryable: true,
     });
     server?.close();
-    await expect(client.composeRender(request, options())).rejects.toMatchObject({ code: 'media_unavailable' });
+    await expect(client.composeRender(request, options())).rejects.toMatchObject({ code: 'media_unreachable' });
   });
 
   it('keeps the time after which to come back, from a proxy too', async () => {
