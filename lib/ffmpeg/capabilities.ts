@@ -19,7 +19,6 @@ export type Needs = { [Kind in keyof typeof NEEDED]: readonly string[] };
 export interface Capabilities {
   /** E.g. `5.1.9-0+deb12u1`. */
   version: string;
-  major: number;
   /** E.g. `core 164 r3095 baee400`. */
   x264: string;
   /**
@@ -61,7 +60,7 @@ export async function checkToolchain(
 
   const x264 = await x264Core(tools.ffmpegPath);
   const configuration = /^configuration: (.*)$/m.exec(about)?.[1] ?? '';
-  return { version, major, x264, fingerprint: toolchainFingerprint({ version, configuration, x264 }) };
+  return { version, x264, fingerprint: toolchainFingerprint({ version, configuration, x264 }) };
 }
 
 /** @see Capabilities.fingerprint */

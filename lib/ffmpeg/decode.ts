@@ -29,8 +29,6 @@ export interface VideoMeasure {
   /** Longest and shortest distance between two frames; both 0 below two frames. */
   longestGapMs: number;
   shortestGapMs: number;
-  /** Timestamps that did not grow. */
-  disorder: number;
   /** Lines of complaint, and whether ffmpeg gave up. */
   errorLines: number;
   exitCode: number | null;
@@ -49,7 +47,6 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
   let first = 0;
   let last = 0;
   const timesMs: number[] = [];
-  let disorder = 0;
   let longest = 0;
   let shortest = Number.POSITIVE_INFINITY;
   const onLine = (line: string) => {
@@ -59,7 +56,6 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
     if (frames === 0) first = pts;
     else {
       const gap = pts - last;
-      if (gap <= 0) disorder += 1;
       longest = Math.max(longest, gap);
       shortest = Math.min(shortest, gap);
     }
@@ -91,7 +87,6 @@ export async function measureVideo(options: DecodeOptions): Promise<VideoMeasure
     timesMs,
     longestGapMs: longest / TICKS_PER_MS,
     shortestGapMs: frames > 1 ? shortest / TICKS_PER_MS : 0,
-    disorder,
     errorLines: result.stderrLines,
     exitCode: result.code,
     stderrTail: result.stderrTail,

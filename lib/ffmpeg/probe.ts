@@ -79,7 +79,6 @@ export interface ProbeFacts {
   claimedDurationMs: number | undefined;
   /** The first real video stream; cover art is none. */
   video: VideoFacts | undefined;
-  videoStreams: number;
   audio: AudioFacts[];
 }
 
@@ -114,13 +113,11 @@ export function parseProbe(text: string): ProbeFacts {
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success) throw new AppError('ffmpeg_failed', { detail: `ffprobe: ${z.prettifyError(parsed.error)}` });
   const { format, streams } = parsed.data;
-  const videos = streams.filter(isRealVideo);
-  const first = videos[0];
+  const first = streams.find(isRealVideo);
   return {
     container: format.format_name,
     claimedDurationMs: Number.isFinite(format.duration) ? Math.round(format.duration * 1000) : undefined,
     video: first ? videoFacts(first) : undefined,
-    videoStreams: videos.length,
     audio: streams.filter((stream) => stream.codec_type === 'audio').map(audioFacts),
   };
 }

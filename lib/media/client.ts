@@ -33,6 +33,9 @@ export interface ComposeOptions {
   onLine?: (line: ComposeLine) => void;
 }
 
+/** The service looks at a file for at most 240 s; undici waits for a first header for 300 s. */
+const LOOK_MS = 280_000;
+
 export interface AssetUpload {
   /** `platform` or `org:{id}`. */
   tier: string;
@@ -42,7 +45,7 @@ export interface AssetUpload {
 
 export interface UploadAssetOptions {
   signal: AbortSignal;
-  /** Given up when neither side moves a byte for so long. Default 120 000: the answer waits for a full decode. */
+  /** Given up when neither side moves a byte for so long. Default 280 000: the answer waits for a full decode. */
   silenceMs?: number;
 }
 
@@ -129,7 +132,7 @@ export function createMediaClient(options: MediaClientOptions) {
      */
     uploadAsset: (
       { tier, kind, body }: AssetUpload,
-      { signal, silenceMs = 120_000 }: UploadAssetOptions,
+      { signal, silenceMs = LOOK_MS }: UploadAssetOptions,
     ): Promise<AssetAnswer> =>
       exchange(signal, silenceMs, async (watch) => {
         const path = `/v1/assets?${new URLSearchParams({ tier, kind })}`;
@@ -145,7 +148,7 @@ export function createMediaClient(options: MediaClientOptions) {
 
     /** Looks at an asset that is stored already. */
     validate: (asset: Asset, kind: AssetKind, signal?: AbortSignal): Promise<ValidationReport> =>
-      ask(validationReport, '/v1/exercises/validate', json('POST', { asset, kind }), signal, 120_000),
+      ask(validationReport, '/v1/exercises/validate', json('POST', { asset, kind }), signal, LOOK_MS),
 
     capacity: (signal?: AbortSignal) => ask(capacityAnswer, '/capacity', { method: 'GET' }, signal),
   };

@@ -33,8 +33,14 @@ export async function probeUpload(tools: Tools, path: string, signal: AbortSigna
 }
 
 /** Decodes the whole picture track (one second more than may be, so that what is too long shows). */
-export function measureUpload(tools: Tools, path: string, stream: number, signal: AbortSignal): Promise<VideoMeasure> {
-  const { ffmpegPath, silenceMs, deadlineMs } = tools;
+export function measureUpload(
+  tools: Tools,
+  path: string,
+  stream: number,
+  signal: AbortSignal,
+  deadlineMs = tools.deadlineMs,
+): Promise<VideoMeasure> {
+  const { ffmpegPath, silenceMs } = tools;
   return inSlot(tools, signal, () =>
     measureVideo({ ffmpegPath, path, stream, signal, silenceMs, deadlineMs, maxSeconds: MAX_SOURCE_SECONDS + 1 }),
   );

@@ -145,7 +145,6 @@ describe('what is measured', () => {
       frames: 50,
       durationMs: 2000,
       firstMs: 0,
-      disorder: 0,
       errorLines: 0,
       exitCode: 0,
     });

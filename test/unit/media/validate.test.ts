@@ -11,7 +11,7 @@ const probed = (claimed: string, change: object = {}) =>
     }),
   );
 const measure = (change: Partial<VideoMeasure> = {}): VideoMeasure => ({
-  ...{ frames: 250, durationMs: 10_000, firstMs: 0, timesMs: [], longestGapMs: 40, shortestGapMs: 40, disorder: 0 },
+  ...{ frames: 250, durationMs: 10_000, firstMs: 0, timesMs: [], longestGapMs: 40, shortestGapMs: 40 },
   ...{ errorLines: 0, exitCode: 0, stderrTail: '' },
   ...change,
 });
