@@ -29,7 +29,8 @@ export async function createVideo(
   }
 }
 
-async function findEmptyVideo(
+/** The first video of exactly this title that has no bytes yet. Walks through the library where it cannot be searched. */
+export async function findEmptyVideo(
   client: StreamClient,
   { title, collectionId }: { title: string; collectionId?: string },
   signal: AbortSignal | undefined,

@@ -56,7 +56,20 @@ const schema = z.object({
   BUNNY_STORAGE_KEY: secret("the zone's password"),
 });
 
+/** Bunny's own hosts: a real library's pull zone serves its videos and nothing of the storage zone. */
+const REAL_BUNNY = /(^|\.)(bunnycdn\.com|b-cdn\.net)$/;
+
+const mediaEnv = schema.refine(
+  (env) => env.BUNNY_STORAGE_CDN_URL !== undefined || !REAL_BUNNY.test(new URL(env.BUNNY_STREAM_URL).hostname),
+  {
+    path: ['BUNNY_STORAGE_CDN_URL'],
+    error: 'expects the pull zone of the storage zone: the video library’s own does not serve what is stored there',
+    // As long as the address itself is one; the other problems are listed beside this.
+    when: ({ value }) => URL.canParse(String((value as { BUNNY_STREAM_URL?: unknown }).BUNNY_STREAM_URL)),
+  },
+);
+
 export type MediaConfig = z.infer<typeof schema>;
 
 /** Reads the media service's environment; throws a `ConfigError` naming what is wrong. */
-export const loadMediaConfig = (env?: Env): MediaConfig => parseEnv('media', schema, env);
+export const loadMediaConfig = (env?: Env): MediaConfig => parseEnv('media', mediaEnv, env);

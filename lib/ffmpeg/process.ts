@@ -23,8 +23,8 @@ export interface SuperviseOptions {
 }
 
 export interface SuperviseResult {
-  /** Exit status; null where a signal from outside ended it. */
-  code: number | null;
+  /** Exit status. */
+  code: number;
   stderrTail: string;
   stderrLines: number;
 }
@@ -84,6 +84,8 @@ export async function supervise(options: SuperviseOptions): Promise<SuperviseRes
     clearTimeout(silence);
     await Promise.all([tail.ended, sideRead, fed, read]);
     if (intent) throw intent;
+    // Not by us: the out-of-memory killer, or an operator. Whatever it has written says nothing about its input.
+    if (code === null) throw new AppError('ffmpeg_failed', { detail: `killed from outside: ${tail.text()}` });
     return { code, stderrTail: tail.text(), stderrLines: tail.lines() };
   } finally {
     clearTimeout(deadline);

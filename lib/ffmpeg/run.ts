@@ -70,7 +70,10 @@ export interface RunFfprobeOptions {
 /** ffprobe's answers about one file are some kilobytes; more means a file built to flood. */
 const MAX_PROBE_BYTES = 4 * 1024 * 1024;
 
-/** Runs ffprobe and resolves to its stdout. Throws `ffmpeg_failed`, `ffmpeg_timeout` or `aborted`. */
+/**
+ * Runs ffprobe and resolves to its stdout. Throws `source_undecodable` where ffprobe itself refuses the file;
+ * `ffmpeg_failed` where it could not be run or was killed, `ffmpeg_timeout`, `aborted`: none of these is the file's fault.
+ */
 export async function runFfprobe(options: RunFfprobeOptions): Promise<string> {
   const chunks: Buffer[] = [];
   const result = await supervise({
@@ -82,13 +85,13 @@ export async function runFfprobe(options: RunFfprobeOptions): Promise<string> {
       let bytes = 0;
       for await (const chunk of stream as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        if (bytes > MAX_PROBE_BYTES) throw new AppError('ffmpeg_failed', { detail: 'ffprobe wrote too much' });
+        if (bytes > MAX_PROBE_BYTES) throw new AppError('source_undecodable', { detail: 'ffprobe wrote too much' });
         chunks.push(chunk);
       }
     },
   });
   if (result.code !== 0) {
-    throw new AppError('ffmpeg_failed', { detail: `ffprobe ended with ${result.code}: ${result.stderrTail}` });
+    throw new AppError('source_undecodable', { detail: `ffprobe ended with ${result.code}: ${result.stderrTail}` });
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -173,10 +173,15 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /** An error as the service worded it; a code this side does not know keeps its sentence and its verdict. */
-function errorOf(told: { code: string; message: string; retryable: boolean; detail?: string | undefined }): AppError {
+function errorOf(told: ComposeLine & { type: 'error' }): AppError {
   const code = isErrorCode(told.code) ? told.code : 'internal';
   const detail = [code === told.code ? '' : told.code, told.detail ?? ''].filter(Boolean).join(': ');
-  return new AppError(code, { sentence: told.message, retryable: told.retryable, ...(detail && { detail }) });
+  return new AppError(code, {
+    sentence: told.message,
+    retryable: told.retryable,
+    ...(detail && { detail }),
+    ...(told.retryAfterMs !== undefined && { retryAfterMs: told.retryAfterMs }),
+  });
 }
 
 async function refusal(response: Response): Promise<AppError> {

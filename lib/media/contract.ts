@@ -82,6 +82,8 @@ const errorLine = z.object({
   code: z.string(),
   message: z.string(),
   retryable: z.boolean(),
+  /** How long whoever refused (Bunny, mostly) asked to be left alone. */
+  retryAfterMs: z.number().optional(),
   /** For the caller's log only: the tail of stderr and the like. */
   detail: z.string().optional(),
 });

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-const NAME = /^job-(\d+)-/;
+/** The host is part of it: in containers that share the folder every service may be process 1. */
+const HOST = hostname().replaceAll(/[^A-Za-z0-9]/g, '_');
+const NAME = /^job-([A-Za-z0-9_]+)-(\d+)-/;
 
 /** Runs `work` with a folder of its own, which is gone when this ends, whatever happens. */
 export async function withJobDir<T>(workDir: string, work: (dir: string) => Promise<T>): Promise<T> {
-  const dir = join(workDir, `job-${process.pid}-${randomUUID()}`);
+  const dir = join(workDir, `job-${HOST}-${process.pid}-${randomUUID()}`);
   await mkdir(dir, { recursive: true });
   try {
     return await work(dir);
@@ -15,13 +18,13 @@ export async function withJobDir<T>(workDir: string, work: (dir: string) => Prom
   }
 }
 
-/** Removes what jobs of processes that are no more have left behind. Called before the first job of this process. */
+/** Removes what jobs of this host's processes that are no more have left behind. Called before the first job of this process. */
 export async function sweepJobDirs(workDir: string): Promise<string[]> {
   await mkdir(workDir, { recursive: true });
   const swept: string[] = [];
   for (const name of await readdir(workDir)) {
-    const pid = NAME.exec(name)?.[1];
-    if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
+    const [, host, pid] = NAME.exec(name) ?? [];
+    if (host !== HOST || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
     await rm(join(workDir, name), { recursive: true, force: true });
     swept.push(name);
   }

@@ -1,6 +1,6 @@
 import type { StreamClient } from '../bunny/stream-client.ts';
 import { type VideoState, videoState } from '../bunny/video-state.ts';
-import { createVideo, uploadVideo } from '../bunny/video-upload.ts';
+import { createVideo, findEmptyVideo, uploadVideo } from '../bunny/video-upload.ts';
 import { AppError } from '../errors.ts';
 
 /** Titles carry so much of the recipe hash: enough to be unique, short enough to be read in Bunny's own lists. */
@@ -56,7 +56,12 @@ export async function findVideo(
 
 async function create(client: StreamClient, { recipeHash, collection, signal, onVideo }: PublishRequest) {
   const input = { title: videoTitle(recipeHash), ...(collection !== undefined && { collectionId: collection }) };
-  const { video } = await createVideo(client, input, { signal });
+  // An attempt that died between making its video and telling of it has left one, which nobody else would ever use.
+  const left = await findEmptyVideo(client, input, signal).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'bunny_unavailable') return undefined;
+    throw error;
+  });
+  const video = left ?? (await createVideo(client, input, { signal })).video;
   const made = { guid: video.guid, collectionId: video.collectionId || null };
   onVideo(made);
   return made;

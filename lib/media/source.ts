@@ -19,7 +19,7 @@ export async function probeUpload(tools: Tools, path: string, signal: AbortSigna
   try {
     return await probe({ ffprobePath: tools.ffprobePath, path, signal, timeoutMs: tools.probeTimeoutMs });
   } catch (error) {
-    if (error instanceof AppError && (error.code === 'ffmpeg_failed' || error.code === 'ffmpeg_timeout')) {
+    if (error instanceof AppError && error.code === 'source_undecodable') {
       const refused = /Format not on whitelist/.test(error.detail ?? '');
       throw new AppError('source_undecodable', {
         sentence: refused

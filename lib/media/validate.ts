@@ -37,26 +37,27 @@ export async function validateAsset(
     if (kind === 'cue') return await validateCue(tools, path, probed, facts, signal);
     const { video } = probed;
     if (!video) throw new AppError('source_no_video');
-    const measure = await measureInTime(tools, path, video.index, signal);
+    const measure = await measureUpload(tools, path, video.index, signal, Math.min(LOOK_DEADLINE_MS, tools.deadlineMs));
     facts = { ...facts, ...pictureFacts(video, measure) };
     return { facts, ...judgeSource(probed, video, measure) };
   } catch (error) {
-    if (!(error instanceof AppError) || !error.code.startsWith('source_')) throw error;
-    return { facts, errors: [{ code: error.code, severity: 'error', sentence: error.message }], warnings: [] };
+    const { code, message } = blame(error);
+    return { facts, errors: [{ code, severity: 'error', sentence: message }], warnings: [] };
   }
 }
 
 /** Whoever uploads waits for the answer; a film that takes longer to decode would hold up every bake, too. */
 const LOOK_DEADLINE_MS = 240_000;
 
-async function measureInTime(tools: Tools, path: string, stream: number, signal: AbortSignal): Promise<VideoMeasure> {
-  try {
-    return await measureUpload(tools, path, stream, signal, Math.min(LOOK_DEADLINE_MS, tools.deadlineMs));
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'ffmpeg_timeout') throw error;
-    const sentence = 'The source video takes too long to decode: use a shorter or a smaller one.';
-    throw new AppError('source_undecodable', { sentence, cause: error });
+/** What the looking found wrong with the file; anything else that went wrong is not its fault, and thrown on. */
+function blame(error: unknown): AppError {
+  if (!(error instanceof AppError)) throw error;
+  if (error.code === 'ffmpeg_timeout') {
+    const sentence = 'The file takes too long to decode: use a shorter or a smaller one.';
+    return new AppError('source_undecodable', { sentence, cause: error });
   }
+  if (!error.code.startsWith('source_')) throw error;
+  return error;
 }
 
 function pictureFacts(video: VideoFacts, measure: VideoMeasure): Partial<Facts> {

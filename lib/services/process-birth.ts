@@ -25,6 +25,10 @@ async function birthFromProc(pid: number): Promise<string | undefined> {
 }
 
 async function birthFromPs(pid: number): Promise<string | undefined> {
-  const { stdout, exitCode } = await execa('ps', ['-o', 'lstart=', '-p', String(pid)], { reject: false });
+  const { stdout, exitCode } = await execa('ps', ['-o', 'lstart=', '-p', String(pid)], {
+    reject: false,
+    // ps writes local time in the user's language; a traveller's laptop must not take a living process for another.
+    env: { LC_ALL: 'C', TZ: 'UTC' },
+  });
   return exitCode === 0 && stdout.trim() !== '' ? stdout.trim() : undefined;
 }

@@ -97,8 +97,12 @@ async function bakeToLine(
     const error = signal.aborted ? stopped(deps) : toAppError(thrown);
     deps.metrics.bakes.inc({ outcome: signal.aborted ? 'aborted' : 'failed', code: error.code });
     log.warn({ err: error, detail: error.detail }, 'bake failed');
-    const { code, message, retryable, detail } = error;
-    return { type: 'error', code, message, retryable, ...(detail !== undefined && { detail }) };
+    const { code, message, retryable, detail, retryAfterMs } = error;
+    return {
+      ...{ type: 'error', code, message, retryable },
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(detail !== undefined && { detail }),
+    };
   }
 }
 

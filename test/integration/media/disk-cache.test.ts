@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DiskCache } from '../../../lib/media/disk-cache.ts';
@@ -129,11 +130,17 @@ describe('the folder of a job', () => {
 
   it('is swept when its process is no more, and left alone when it lives', async () => {
     const work = join(dir, 'work');
-    const alive = `job-${process.ppid}-alive`;
-    for (const name of ['job-2147483646-dead', `job-${process.pid}-mine`, alive, 'something-else']) {
+    const host = hostname().replaceAll(/[^A-Za-z0-9]/g, '_');
+    const [dead, mine, alive, elsewhere] = [
+      `job-${host}-2147483646-dead`,
+      `job-${host}-${process.pid}-mine`,
+      `job-${host}-${process.ppid}-alive`,
+      'job-another_host-1-alive',
+    ];
+    for (const name of [dead, mine, alive, elsewhere, 'something-else']) {
       await mkdir(join(work, name), { recursive: true });
     }
-    expect((await sweepJobDirs(work)).sort()).toEqual(['job-2147483646-dead', `job-${process.pid}-mine`].sort());
-    expect((await readdir(work)).sort()).toEqual([alive, 'something-else'].sort());
+    expect((await sweepJobDirs(work)).sort()).toEqual([dead, mine].sort());
+    expect((await readdir(work)).sort()).toEqual([alive, elsewhere, 'something-else'].sort());
   });
 });
