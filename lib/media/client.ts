@@ -78,6 +78,8 @@ export function createMediaClient(options: MediaClientOptions) {
         throw new AppError('media_unreachable', { detail: toAppError(cause).detail ?? '', cause });
       },
     );
+    // Too late: the service must see that nobody reads on.
+    if (watch.signal.aborted) await response.body?.cancel();
     watch.touch();
     if (!response.ok) throw await refusal(response);
     return response;
@@ -90,8 +92,12 @@ export function createMediaClient(options: MediaClientOptions) {
     run: (watch: Watch) => Promise<T>,
   ): Promise<T> => {
     const watch = startWatch(signal, silenceMs);
+    const ended = new Promise<never>((_, reject) => {
+      watch.signal.addEventListener('abort', () => reject(watch.signal.reason), { once: true });
+      if (watch.signal.aborted) reject(watch.signal.reason);
+    });
     try {
-      return await run(watch);
+      return await Promise.race([run(watch), ended]);
     } catch (error) {
       if (signal?.aborted) throw new AppError('aborted', { cause: error });
       if (watch.signal.aborted)
@@ -114,7 +120,7 @@ export function createMediaClient(options: MediaClientOptions) {
     composeRender: (request: ComposeRequest, { signal, silenceMs, onLine }: ComposeOptions): Promise<ComposeDone> =>
       exchange(signal, silenceMs, async (watch) => {
         const response = await send('/v1/exercises/compose', json('POST', request), watch);
-        for await (const value of ndjsonLines(touching(bodyOf(response), watch))) {
+        for await (const value of ndjsonLines(bodyOf(response, watch))) {
           const line = parse(composeLine, value);
           onLine?.(line);
           if (line.type === 'done') return line;
@@ -137,6 +143,8 @@ export function createMediaClient(options: MediaClientOptions) {
       exchange(signal, silenceMs, async (watch) => {
         const path = `/v1/assets?${new URLSearchParams({ tier, kind })}`;
         const source = Readable.from(touching(body, watch), { objectMode: false });
+        // See `bodyOf` for why this is not left to fetch.
+        watch.signal.addEventListener('abort', () => source.destroy(), { once: true });
         const headers = { 'content-type': 'application/octet-stream' };
         try {
           const response = await send(path, { method: 'PUT', headers, body: source, duplex: 'half' }, watch);
@@ -249,7 +257,25 @@ async function* touching(source: AsyncIterable<Uint8Array>, watch: Watch): Async
   }
 }
 
-function bodyOf(response: Response): AsyncIterable<Uint8Array> {
+/**
+ * The body of an answer, let go of when `watch` ends or the reading does: that closes the connection, by which the service
+ * knows that nobody listens. It cannot be left to the signal given to `fetch`: in Node 20 a garbage collection between
+ * request and answer makes fetch forget it, and an abort then changes nothing.
+ */
+async function* bodyOf(response: Response, watch: Watch): AsyncGenerator<Uint8Array> {
   if (!response.body) throw new AppError('media_protocol', { detail: 'an answer without a body' });
-  return response.body;
+  const reader = response.body.getReader();
+  const letGo = () => void reader.cancel().catch(() => undefined);
+  watch.signal.addEventListener('abort', letGo, { once: true });
+  if (watch.signal.aborted) letGo();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || watch.signal.aborted) return;
+      watch.touch();
+      yield value;
+    }
+  } finally {
+    letGo();
+  }
 }

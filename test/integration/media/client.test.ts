@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMediaClient } from '../../../lib/media/client.ts';
 import type { ComposeLine } from '../../../lib/media/contract.ts';
@@ -30,6 +33,10 @@ const failed: ComposeLine = {
   retryable: false,
 };
 const options = () => ({ signal: new AbortController().signal, silenceMs: 300 });
+
+/** Runs a full collection, which Node offers only behind a flag. */
+setFlagsFromString('--expose_gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 describe('the answer to a compose', () => {
   it('is read line by line, wherever the pieces are cut', async () => {
@@ -96,6 +103,28 @@ describe('the answer to a compose', () => {
       await expect(client.composeRender(request, options())).rejects.toMatchObject({ code, retryAfterMs });
       server?.close();
     }
+  });
+
+  it('ends when the caller wants no more, garbage collected or not, and the service sees it', async () => {
+    let seen: Promise<unknown> | undefined;
+    const client = await serve((_, response) => {
+      seen = once(response, 'close');
+      const timer = setInterval(() => response.write(`${JSON.stringify(progress(1))}\n`), 5);
+      response.once('close', () => clearInterval(timer));
+    });
+    const controller = new AbortController();
+    let lines = 0;
+    const answer = client.composeRender(request, {
+      ...{ signal: controller.signal, silenceMs: 5_000 },
+      onLine: () => {
+        lines += 1;
+        collectGarbage();
+        if (lines === 10) controller.abort();
+      },
+    });
+    await expect(answer).rejects.toMatchObject({ code: 'aborted' });
+    await seen;
+    expect(lines).toBeLessThan(20);
   });
 
   it('ends at once when the caller wants no more', async () => {

@@ -138,8 +138,8 @@ describe('a caller that goes away', () => {
     expect(pids.length).toBeGreaterThan(0);
     slow.controller.abort();
     expect(await slow.ended).toMatchObject({ code: 'aborted' });
-    await waitFor(async () => (await ffmpegPids()).length === 0, { label: 'ffmpeg to die', timeoutMs: 1_000 });
-    await waitFor(async () => (await media.jobDirs()).length === 0, { label: 'the folder to go', timeoutMs: 1_000 });
+    await waitFor(async () => (await ffmpegPids()).length === 0, { label: 'ffmpeg to die', timeoutMs: 3_000 });
+    await waitFor(async () => (await media.jobDirs()).length === 0, { label: 'the folder to go', timeoutMs: 3_000 });
     expect(await media.client.capacity()).toMatchObject({ busy: 0 });
   });
 
@@ -150,6 +150,7 @@ describe('a caller that goes away', () => {
       await waitFor(async () => (await media.jobDirs()).length > 0, { label: 'the upload to begin' });
       controller.abort();
       yield Buffer.alloc(64 * 1024);
+      await new Promise(() => undefined);
     })();
     const upload = media.client.uploadAsset(
       { tier: 'platform', kind: 'source', body: half },
@@ -165,7 +166,7 @@ describe('a long bake', () => {
     const times: number[] = [];
     const controller = new AbortController();
     const bake = media.client.composeRender(slowRequest(), {
-      ...{ signal: controller.signal, silenceMs: 2_000 },
+      ...{ signal: controller.signal, silenceMs: 10_000 },
       onLine: () => {
         times.push(performance.now());
         if (times.length > 20) controller.abort();
@@ -173,7 +174,8 @@ describe('a long bake', () => {
     });
     await expect(bake).rejects.toMatchObject({ code: 'aborted' });
     const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
-    expect(Math.max(...gaps)).toBeLessThan(1_000);
+    // Thirty heartbeats: what is between is a busy machine.
+    expect(Math.max(...gaps)).toBeLessThan(3_000);
   });
 });
 
