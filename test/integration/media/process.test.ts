@@ -7,6 +7,7 @@ const { spawnApp, startApp } = useAppProcesses();
 const env = {
   MEDIA_TOKEN: 'a-token-of-sixteen-or-more',
   BUNNY_CDN_URL: 'http://127.0.0.1:1',
+  BUNNY_STORAGE_CDN_URL: 'http://127.0.0.1:2',
   BUNNY_LIBRARY_ID: '1',
   BUNNY_STREAM_KEY: 'a-stream-key-of-sixteen',
   BUNNY_STORAGE_ZONE: 'zone',
