@@ -55,6 +55,11 @@ export const ERRORS = {
   storage_failed: { status: 502, retryable: true, sentence: 'The video could not be stored.' },
   transcode_failed: { status: 502, retryable: false, sentence: 'The video platform could not process the video.' },
   transcode_truncated: { status: 502, retryable: true, sentence: 'The video platform kept only a part of the video.' },
+  transcode_stuck: {
+    status: 502,
+    retryable: true,
+    sentence: 'The video platform never finished processing the video.',
+  },
   transcode_missing: { status: 502, retryable: true, sentence: 'The video disappeared from the video platform.' },
 
   // the pipeline

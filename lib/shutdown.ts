@@ -27,20 +27,26 @@ export async function runShutdown(steps: ShutdownStep[], log: Logger): Promise<s
   return failed;
 }
 
+/** A terminal signals the whole group, and whoever started us may pass the same signal on. */
+const ECHO_MS = 1_000;
+
 /**
  * Runs the steps on the first SIGTERM or SIGINT, or when the process that started this one is gone, and leaves with status 0, or 1 where a step failed; a second signal
  * leaves at once. Node's default would drop what is under way.
  */
 export function onSignal(steps: ShutdownStep[], log: Logger): void {
-  let stopping = false;
-  const stop = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(130);
-    stopping = true;
+  let stoppedAt: number | undefined;
+  const stop = (signal: NodeJS.Signals | 'disconnect') => {
+    if (stoppedAt !== undefined) {
+      if (signal !== 'disconnect' && performance.now() - stoppedAt > ECHO_MS) process.exit(130);
+      return;
+    }
+    stoppedAt = performance.now();
     log.info({ signal }, 'shutting down');
     void runShutdown(steps, log).then((failed) => process.exit(failed.length > 0 ? 1 : 0));
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   // Started by `bakehouse up`: the channel closes when that is gone, however it went, and nobody is left to stop us.
-  if (process.channel) process.on('disconnect', () => stop('SIGTERM'));
+  if (process.channel) process.on('disconnect', () => stop('disconnect'));
 }

@@ -7,6 +7,9 @@ import type { Hono } from 'hono';
 /** A video of gigabytes over a thin line takes its time; Node's own limit would cut it after five minutes. */
 const REQUEST_TIMEOUT_MS = 2 * 3_600_000;
 
+/** Longer than load balancers keep an idle connection (60 s at AWS): who reuses one must not find it just closed. */
+const KEEP_ALIVE_MS = 72_000;
+
 export interface Listener {
   url: string;
   /** Takes no new connection, lets what is under way finish, and cuts what is left after `drainMs`. */
@@ -20,7 +23,7 @@ export async function listen(
 ): Promise<Listener> {
   const server = createAdaptorServer({
     fetch: app.fetch,
-    serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS },
+    serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS },
   });
   if (!(server instanceof Server)) throw new TypeError('expects the HTTP/1.1 server that was asked for');
   server.listen(port, host);
@@ -31,6 +34,7 @@ export async function listen(
     async close(drainMs) {
       const closed = once(server, 'close');
       server.close();
+      server.closeIdleConnections();
       const cut = setTimeout(() => server.closeAllConnections(), drainMs);
       await closed;
       clearTimeout(cut);

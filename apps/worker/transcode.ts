@@ -41,29 +41,38 @@ export async function settleTranscode(
     case 'lost':
       // A webhook tells of a video that was there a moment ago; that it is really gone is for the backstop to find.
       if (cause === 'webhook') return 'wait';
-      await settleLost(deps, render, video, verdict);
+      await settleLost(deps, render, video, {
+        code: 'transcode_missing',
+        forgetVideo: verdict.gone,
+        detail: verdict.detail,
+      });
       break;
     case 'wait':
+      if (transcodeAgeMs(render) > config.TRANSCODE_GIVE_UP_MS) {
+        const detail = `still ${status.state} after ${Math.round(transcodeAgeMs(render) / 1000)} s`;
+        await settleLost(deps, render, video, { code: 'transcode_stuck', forgetVideo: true, detail });
+        return 'lost';
+      }
       await postponeTranscode(database.db, { ...video, nextMs: config.TRANSCODE_POLL_MS });
       break;
   }
   return verdict.kind;
 }
 
+/** Milliseconds since the upload. */
+export const transcodeAgeMs = (render: Render) =>
+  Date.now() - (render.transcodeStartedAt ?? render.updatedAt).getTime();
+
+/** Nothing will come of this video: the render is baked or uploaded again, as often as its attempts allow. */
 async function settleLost(
   { config, database, log }: WorkerDeps,
   render: Render,
   video: { id: string; videoGuid: string; cause: TranscodeCause },
-  verdict: TranscodeVerdict & { kind: 'lost' },
+  lost: { code: 'transcode_missing' | 'transcode_stuck'; forgetVideo: boolean; detail: string },
 ): Promise<void> {
-  const error = { code: 'transcode_missing', message: ERRORS.transcode_missing.sentence, detail: verdict.detail };
-  log.warn({ renderId: render.id, attempts: render.attempts, detail: verdict.detail }, 'video lost');
+  const { code, detail, forgetVideo } = lost;
+  const error = { code, message: ERRORS[code].sentence, detail };
+  log.warn({ renderId: render.id, attempts: render.attempts, code, detail }, 'video lost');
   if (render.attempts >= render.maxAttempts) await markTranscodeFailed(database.db, { ...video, error });
-  else
-    await markTranscodeLost(database.db, {
-      ...video,
-      error,
-      forgetVideo: verdict.gone,
-      delayMs: config.RENDER_BACKOFF_MS,
-    });
+  else await markTranscodeLost(database.db, { ...video, error, forgetVideo, delayMs: config.RENDER_BACKOFF_MS });
 }

@@ -43,6 +43,8 @@ export function startWorker(
     ...connection,
     kind: 'render',
     concurrency: config.RENDER_CONCURRENCY,
+    // The job of a dead worker must be out of the way when its lease has run out, or the render waits for it.
+    lockMs: Math.min(30_000, Math.max(1_000, Math.floor(config.RENDER_LEASE_MS / 2))),
     ...(config.RENDER_RATE_MAX > 0 && { limiter: { max: config.RENDER_RATE_MAX, duration: config.RENDER_RATE_MS } }),
     handler: HANDLERS.render(deps),
     log,

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type ErrorCode, toAppError } from '../errors.ts';
+import { bodyOf, SENT_ONCE, startWatch, textOf, underWatch, type Watch } from '../http-watch.ts';
 
 /** One of Bunny's two HTTP services, as seen by the calls below. */
 export interface Service {
@@ -32,31 +33,6 @@ interface Call extends CallOptions {
   target: string;
   headers?: Record<string, string>;
   body?: UploadBody;
-}
-
-interface Watch {
-  signal: AbortSignal;
-  touch(): void;
-  /** Ends the watching; with `abort` also the exchange, if it is still going on. */
-  stop(abort?: boolean): void;
-}
-
-/** Aborts when the caller does, or once `touch` has not been called for `silenceMs`. */
-function startWatch(silenceMs: number, caller: AbortSignal | undefined): Watch {
-  const controller = new AbortController();
-  const follow = () => controller.abort(caller?.reason);
-  if (caller?.aborted) follow();
-  else caller?.addEventListener('abort', follow, { once: true });
-  const timer = setTimeout(() => controller.abort(new Error(`silent for ${silenceMs} ms`)), silenceMs);
-  return {
-    signal: controller.signal,
-    touch: () => timer.refresh(),
-    stop: (abort = false) => {
-      clearTimeout(timer);
-      caller?.removeEventListener('abort', follow);
-      if (abort) controller.abort();
-    },
-  };
 }
 
 const say = (error: unknown): string => {
@@ -109,18 +85,11 @@ async function openBody(body: UploadBody): Promise<{ source: AsyncIterable<Uint8
 }
 
 /**
- * No redirect is followed: fetch would carry the AccessKey header along to another host. Both settings together also
- * keep fetch from teeing the body for a redirect, which holds the whole upload in memory (nodejs/undici#4058; 600 MB
- * measured for 600 MB).
- */
-const SENT_ONCE: RequestInit = { redirect: 'error', window: null };
-
-/**
  * One exchange, not retried. Resolves with a 2xx answer whose body is still unread and the watch that guards it, which
  * the caller must stop; everything else is thrown as an `AppError`.
  */
 async function send(service: Service, request: Call): Promise<{ response: Response; watch: Watch }> {
-  const watch = startWatch(service.silenceMs, request.signal);
+  const watch = startWatch(request.signal, service.silenceMs);
   let ours: unknown;
   async function* fed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
@@ -140,9 +109,9 @@ async function send(service: Service, request: Call): Promise<{ response: Respon
       init.body = fed(source);
       init.duplex = 'half';
     }
-    const response = await fetch(`${service.baseUrl}${request.target}`, init);
+    const response = await underWatch(watch, fetch(`${service.baseUrl}${request.target}`, init));
     watch.touch();
-    if (!response.ok) throw refusal(service, request, response, await response.text());
+    if (!response.ok) throw refusal(service, request, response, await textOf(response, watch));
     return { response, watch };
   } catch (error) {
     watch.stop();
@@ -205,7 +174,7 @@ function refusalOf(service: Service, request: Call, status: number, message: str
 export async function call(service: Service, request: Call): Promise<unknown> {
   const { response, watch } = await send(service, request);
   try {
-    const body = parseJson(await response.text());
+    const body = parseJson(await textOf(response, watch));
     const said = readStatus(body);
     if (said.success === false) {
       throw refusalOf(service, request, said.statusCode ?? response.status, said.message ?? 'success: false');
@@ -222,7 +191,7 @@ export async function call(service: Service, request: Call): Promise<unknown> {
 export async function callForHeaders(service: Service, request: Call): Promise<Headers> {
   const { response, watch } = await send(service, request);
   try {
-    await response.arrayBuffer();
+    await textOf(response, watch);
     return response.headers;
   } catch (error) {
     throw broken(service, request, error);
@@ -245,10 +214,9 @@ export async function download(service: Service, request: Call): Promise<Downloa
     ...request,
     headers: { ...request.headers, 'Accept-Encoding': 'identity' },
   });
-  const body = response.body;
   async function* read(): AsyncGenerator<Uint8Array> {
     try {
-      if (body) yield* watched(body, watch);
+      yield* bodyOf(response, watch);
     } catch (error) {
       throw broken(service, request, error);
     }
@@ -256,7 +224,7 @@ export async function download(service: Service, request: Call): Promise<Downloa
   const length = response.headers.get('content-length');
   const stream = Readable.from(read(), { objectMode: false });
   // Not in the generator's `finally`: that never runs where nobody has started to read.
-  stream.once('close', () => watch.stop(true));
+  stream.once('close', () => watch.stop());
   return {
     bytes: length === null ? undefined : Number(length),
     contentType: response.headers.get('content-type') ?? undefined,

@@ -58,6 +58,12 @@ const schema = z.object({
   TRANSCODE_DEADLINE_MS: integer(90 * seconds, 100, 24 * hours, 'milliseconds after the upload until Bunny is asked'),
   TRANSCODE_POLL_MS: integer(60 * seconds, 100, 24 * hours, 'milliseconds between such questions'),
   TRANSCODE_ALARM_MS: integer(4 * hours, 1_000, 7 * 24 * hours, 'milliseconds of transcoding that are an alarm'),
+  TRANSCODE_GIVE_UP_MS: integer(
+    24 * hours,
+    100,
+    30 * 24 * hours,
+    'milliseconds of transcoding after which the video is made anew',
+  ),
   SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
   HISTORY_DAYS: integer(90, 1, 3650, 'days that the history and applied webhooks are kept'),
   SHUTDOWN_MS: integer(25 * seconds, 100, 10 * minutes, 'milliseconds until a shutdown is forced'),

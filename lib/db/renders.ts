@@ -142,12 +142,15 @@ export async function recordVideo(
   return updated.length === 1;
 }
 
-/** Gives a claimed render back without costing the attempt. */
+/**
+ * Gives a claimed render back without costing the attempt. Its job goes back too, where Redis still knows it; where it
+ * does not, the sweep adds another one when the time has come.
+ */
 export const handBack = (db: Executor, lease: Lease, options: { cause: string; delayMs?: number }) =>
   one(
     move(db, 'hand-back', {
       where: lease,
-      set: sql`not_before = ${options.delayMs === undefined ? sql`null` : inMs(options.delayMs)}`,
+      set: sql`dispatched_at = null, not_before = ${options.delayMs === undefined ? sql`null` : inMs(options.delayMs)}`,
       cause: options.cause,
     }),
   );
@@ -157,7 +160,7 @@ export const retryRender = (db: Executor, lease: Lease, options: { error: EventE
   one(
     move(db, 'retry', {
       where: lease,
-      set: sql`not_before = ${inMs(options.delayMs)}`,
+      set: sql`dispatched_at = null, not_before = ${inMs(options.delayMs)}`,
       cause: 'retry',
       error: options.error,
     }),

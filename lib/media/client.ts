@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { AppError, ERRORS, isErrorCode, toAppError } from '../errors.ts';
+import { bodyOf, SENT_ONCE, startWatch, textOf, underWatch, type Watch } from '../http-watch.ts';
 import {
   type Asset,
   type AssetAnswer,
@@ -81,7 +82,7 @@ export function createMediaClient(options: MediaClientOptions) {
     // Too late: the service must see that nobody reads on.
     if (watch.signal.aborted) await response.body?.cancel();
     watch.touch();
-    if (!response.ok) throw await refusal(response);
+    if (!response.ok) throw await refusal(response, watch);
     return response;
   };
 
@@ -92,12 +93,8 @@ export function createMediaClient(options: MediaClientOptions) {
     run: (watch: Watch) => Promise<T>,
   ): Promise<T> => {
     const watch = startWatch(signal, silenceMs);
-    const ended = new Promise<never>((_, reject) => {
-      watch.signal.addEventListener('abort', () => reject(watch.signal.reason), { once: true });
-      if (watch.signal.aborted) reject(watch.signal.reason);
-    });
     try {
-      return await Promise.race([run(watch), ended]);
+      return await underWatch(watch, run(watch));
     } catch (error) {
       if (signal?.aborted) throw new AppError('aborted', { cause: error });
       if (watch.signal.aborted)
@@ -110,7 +107,7 @@ export function createMediaClient(options: MediaClientOptions) {
   };
 
   const ask = <T>(schema: z.ZodType<T>, path: string, init: RequestInit, signal?: AbortSignal, silenceMs = timeoutMs) =>
-    exchange(signal, silenceMs, async (watch) => parse(schema, await (await send(path, init, watch)).json()));
+    exchange(signal, silenceMs, async (watch) => parse(schema, await jsonOf(await send(path, init, watch), watch)));
 
   return {
     /**
@@ -143,12 +140,12 @@ export function createMediaClient(options: MediaClientOptions) {
       exchange(signal, silenceMs, async (watch) => {
         const path = `/v1/assets?${new URLSearchParams({ tier, kind })}`;
         const source = Readable.from(touching(body, watch), { objectMode: false });
-        // See `bodyOf` for why this is not left to fetch.
+        // Not left to fetch, which may have forgotten its signal.
         watch.signal.addEventListener('abort', () => source.destroy(), { once: true });
         const headers = { 'content-type': 'application/octet-stream' };
         try {
           const response = await send(path, { method: 'PUT', headers, body: source, duplex: 'half' }, watch);
-          return parse(assetAnswer, await response.json());
+          return parse(assetAnswer, await jsonOf(response, watch));
         } finally {
           source.destroy();
         }
@@ -162,17 +159,20 @@ export function createMediaClient(options: MediaClientOptions) {
   };
 }
 
-/**
- * A redirect would have to send the body again, so fetch keeps a copy of all that it sends (nodejs/undici#4058): a whole
- * video in memory. Neither a redirect nor a window is of any use here.
- */
-const SENT_ONCE: RequestInit = { redirect: 'error', window: null };
-
 const json = (method: string, body: unknown): RequestInit => ({
   method,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body),
 });
+
+async function jsonOf(response: Response, watch: Watch): Promise<unknown> {
+  const text = await textOf(response, watch);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new AppError('media_protocol', { detail: `no JSON: ${text.slice(0, 200)}`, cause });
+  }
+}
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
@@ -192,8 +192,8 @@ function errorOf(told: ComposeLine & { type: 'error' }): AppError {
   });
 }
 
-async function refusal(response: Response): Promise<AppError> {
-  const text = await response.text();
+async function refusal(response: Response, watch: Watch): Promise<AppError> {
+  const text = await textOf(response, watch);
   if (response.status === 401 || response.status === 403) {
     return new AppError('media_unreachable', { detail: `media refuses our token: it answered ${response.status}` });
   }
@@ -222,60 +222,9 @@ async function refusal(response: Response): Promise<AppError> {
   return new AppError(response.status >= 500 ? 'media_unavailable' : 'media_protocol', { detail });
 }
 
-interface Watch {
-  signal: AbortSignal;
-  touch(): void;
-  stop(): void;
-}
-
-/**
- * Aborts with the caller, or when `touch` was not called for `silenceMs`. undici's own deadlines (300 s to the first
- * header, 300 s between two pieces of a body) lie behind every silence deadline in use.
- */
-function startWatch(caller: AbortSignal | undefined, silenceMs: number): Watch {
-  const controller = new AbortController();
-  const follow = () => controller.abort();
-  if (caller?.aborted) follow();
-  caller?.addEventListener('abort', follow, { once: true });
-  const timer = setTimeout(follow, silenceMs);
-  return {
-    signal: controller.signal,
-    touch: () => timer.refresh(),
-    stop: () => {
-      clearTimeout(timer);
-      caller?.removeEventListener('abort', follow);
-      // Whatever of the answer is still unread is not wanted any more.
-      controller.abort();
-    },
-  };
-}
-
 async function* touching(source: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     watch.touch();
     yield chunk;
-  }
-}
-
-/**
- * The body of an answer, let go of when `watch` ends or the reading does: that closes the connection, by which the service
- * knows that nobody listens. It cannot be left to the signal given to `fetch`: in Node 20 a garbage collection between
- * request and answer makes fetch forget it, and an abort then changes nothing.
- */
-async function* bodyOf(response: Response, watch: Watch): AsyncGenerator<Uint8Array> {
-  if (!response.body) throw new AppError('media_protocol', { detail: 'an answer without a body' });
-  const reader = response.body.getReader();
-  const letGo = () => void reader.cancel().catch(() => undefined);
-  watch.signal.addEventListener('abort', letGo, { once: true });
-  if (watch.signal.aborted) letGo();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || watch.signal.aborted) return;
-      watch.touch();
-      yield value;
-    }
-  } finally {
-    letGo();
   }
 }

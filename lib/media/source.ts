@@ -84,7 +84,10 @@ export function assertUsable(measure: VideoMeasure): void {
   if (measure.frames === 0) throw new AppError('source_undecodable', { detail });
   if (measure.durationMs < MIN_SOURCE_MS) {
     throw new AppError('source_too_short', {
-      sentence: `The source video shows ${Math.round(measure.durationMs)} ms; at least ${MIN_SOURCE_MS} ms are needed.`,
+      sentence:
+        measure.frames === 1
+          ? 'The source video holds a single picture.'
+          : `The source video shows ${Math.round(measure.durationMs)} ms; at least ${MIN_SOURCE_MS} ms are needed.`,
       detail,
     });
   }

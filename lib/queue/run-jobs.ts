@@ -12,6 +12,11 @@ export type Handler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortS
 export interface RunJobsOptions<K extends JobKind> extends QueueConnection {
   kind: K;
   concurrency: number;
+  /**
+   * How long BullMQ takes a job for alive without a renewal, and how often it looks; the job of a dead worker is out of
+   * the way after at most twice that. Default 30 000, BullMQ's own.
+   */
+  lockMs?: number;
   /** At most so many job starts per duration, over all workers of the queue. */
   limiter?: { max: number; duration: number };
   handler: Handler<K>;
@@ -64,6 +69,8 @@ export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunne
     connection,
     prefix: options.prefix,
     concurrency: options.concurrency,
+    lockDuration: options.lockMs ?? 30_000,
+    stalledInterval: options.lockMs ?? 30_000,
     ...(options.limiter && { limiter: options.limiter }),
     // How often BullMQ thinks a job has stalled decides nothing here: a row's lease does.
     maxStalledCount: 1_000,

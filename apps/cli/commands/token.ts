@@ -9,6 +9,7 @@ interface Options {
   org?: string;
   sub?: string;
   hours: number;
+  dataDir?: string;
 }
 
 const hours = (text: string) => {
@@ -24,9 +25,10 @@ export const tokenCommand = () =>
     .option('--org <id>', 'the organisation; by default that of the data folder')
     .option('--sub <subject>', 'the person; by default dev-<role>')
     .option('--hours <n>', 'how long it is good for', hours, 24)
+    .option('--data-dir <folder>', 'of the installation that it is for (default BAKEHOUSE_DATA_DIR or .bakehouse/data)')
     .action(async (options: Options) => {
       const config = loadCliConfig();
-      const kept = await readSecrets(config.BAKEHOUSE_DATA_DIR);
+      const kept = await readSecrets(options.dataDir ?? config.BAKEHOUSE_DATA_DIR);
       const secret = config.JWT_SECRET ?? kept?.jwtSecret;
       if (!secret) throw new Error('There is no secret to sign with: set JWT_SECRET, or run `bakehouse up` once.');
       const orgless = options.role === 'superadmin' || options.role === 'ops';

@@ -35,7 +35,7 @@ export const upCommand = () =>
             say(`API and docs  ${all.edge.url}/docs`);
             say(`queues        ${all.ops.url}  (${all.ops.user} / ${all.ops.password})`);
             say(`logs          ${all.dataDir}/logs`);
-            say('a token       npx tsx apps/cli/main.ts token --role manager');
+            say(`a token       npm run -s bakehouse -- token --role manager --data-dir ${all.dataDir}`);
             say('Ctrl-C stops everything.');
           }
           if (!stopped.aborted) await once(stopped, 'abort');

@@ -97,7 +97,10 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
       apps.set(app, await startApp({ app, env: env[app], logDir: join(dataDir, 'logs'), log }));
     };
     onStep(realBunny ? 'media, worker, edge' : 'Bunny simulator, media, worker, edge');
-    await mkdir(join(dataDir, 'media'), { recursive: true });
+    // The folder itself must let Postgres' account through; what is of ours in it is nobody else's business.
+    for (const folder of ['bunny', 'media', 'logs', 'demo']) {
+      await mkdir(join(dataDir, folder), { recursive: true, mode: 0o700 });
+    }
     const names: AppName[] = realBunny ? ['media', 'worker', 'edge'] : ['bunny-sim', 'media', 'worker', 'edge'];
     const started = await Promise.allSettled(names.map(start));
     for (const outcome of started) if (outcome.status === 'rejected') throw outcome.reason;

@@ -33,6 +33,7 @@ const uploadProblems = commonProblems(
   'source_no_audio',
   'source_too_short',
   'source_too_long',
+  'media_unreachable',
   'media_unavailable',
 );
 

@@ -65,7 +65,9 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
   try {
     log.info('bake started');
     const made = await compose(deps, render, lease);
-    const uploaded = await lease.write(() => markUploaded(database.db, lease, made, config.TRANSCODE_DEADLINE_MS));
+    // Bunny may have finished an adopted video long ago, and will not call again.
+    const deadlineMs = made.resumed ? 0 : config.TRANSCODE_DEADLINE_MS;
+    const uploaded = await lease.write(() => markUploaded(database.db, lease, made, deadlineMs));
     if (!uploaded) throw new AppError('lease_lost');
     elapsed();
     metrics.ends.inc({ end: 'uploaded', code: '' });

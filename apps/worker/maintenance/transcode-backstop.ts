@@ -1,5 +1,5 @@
 import { overdueTranscodes, postponeTranscode } from '../../../lib/db/renders.ts';
-import { settleTranscode } from '../transcode.ts';
+import { settleTranscode, transcodeAgeMs } from '../transcode.ts';
 import type { Duty } from './duty.ts';
 
 const BATCH = 20;
@@ -20,7 +20,7 @@ export const transcodeBackstop: Duty = {
         if (videoGuid !== null)
           await postponeTranscode(database.db, { id, videoGuid, nextMs: config.TRANSCODE_POLL_MS });
       }
-      const age = Date.now() - (render.transcodeStartedAt ?? render.updatedAt).getTime();
+      const age = transcodeAgeMs(render);
       if (age > config.TRANSCODE_ALARM_MS)
         log.error({ renderId: render.id, hours: age / 3_600_000 }, 'transcode takes very long');
     }

@@ -1,3 +1,4 @@
+import { Worker } from 'bullmq';
 import { eq, sql } from 'drizzle-orm';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -306,6 +307,34 @@ describe('a bake that cannot go on', () => {
   });
 });
 
+describe('a dead worker', () => {
+  it('that still seems to be at its job keeps nobody from the render once the lease has run out', async () => {
+    const id = await publishOne();
+    // Takes the job and its lock as a worker does, and never renews it.
+    const dead = new Worker(queues.renders.name, null, {
+      connection: new Redis(connection.redisUrl, { maxRetriesPerRequest: null }),
+      prefix: connection.prefix,
+      lockDuration: 500,
+    });
+    const job = await dead.getNextJob('dead-worker');
+    expect(job?.data).toMatchObject({ renderId: id });
+    await database.db
+      .update(exerciseRenders)
+      .set({
+        status: 'rendering',
+        attempts: 1,
+        leaseToken: '0190b6a5-4a30-7cc3-9f6a-0d4f1c1f0abc',
+        leaseExpiresAt: new Date(Date.now() + 1_000),
+      })
+      .where(eq(exerciseRenders.id, id));
+    opened.push(async () => {
+      await dead.close(true);
+    });
+    work();
+    expect(await reaches(id, 'transcoding')).toMatchObject({ attempts: 2 });
+  });
+});
+
 describe('a transcode', () => {
   it('whose webhook was lost is settled by asking Bunny', async () => {
     work({ TRANSCODE_DEADLINE_MS: '100' });
@@ -377,6 +406,26 @@ describe('a transcode', () => {
     const id = await publishOne();
     expect(await reaches(id, 'failed')).toMatchObject({ attempts: 5, errorCode: 'transcode_missing' });
     expect(media.calls).toHaveLength(5);
+  });
+
+  it('that never ends is made anew, and fails when the attempts are spent', async () => {
+    const id = await publishOne(false);
+    media.videos.set(guidOf({ renderId: id }), { state: 'processing', lengthSeconds: 0 });
+    work({ TRANSCODE_DEADLINE_MS: '100', TRANSCODE_POLL_MS: '100', TRANSCODE_GIVE_UP_MS: '150' });
+    expect(await reaches(id, 'failed')).toMatchObject({ attempts: 5, errorCode: 'transcode_stuck' });
+    expect(media.calls).toHaveLength(5);
+    expect(media.calls[4]?.request.resume).toBeUndefined();
+  });
+
+  it('of an adopted video is asked for at once, since Bunny will not call again', async () => {
+    media.script = (call) => {
+      call.line(doneLine(call.request, { resumed: true }));
+      call.end();
+    };
+    const id = await publishOne(false);
+    media.videos.set(guidOf({ renderId: id }), finished);
+    work({ TRANSCODE_DEADLINE_MS: '60000' });
+    await reaches(id, 'ready');
   });
 
   it('whose bytes never arrived is resumed with the same video', async () => {
