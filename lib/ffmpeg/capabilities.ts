@@ -74,8 +74,13 @@ export function toolchainFingerprint(parts: { version: string; configuration: st
 export function parseNames(list: string): Set<string> {
   const names = new Set<string>();
   for (const line of list.split('\n')) {
-    const found = /^ [A-Z.|\sd]{1,7}?\s*([a-z0-9_,]+)\s{1,}\S/.exec(line)?.[1];
-    for (const name of found?.split(',') ?? []) names.add(name);
+    if (!line.startsWith(' ')) continue;
+    // Flags may stand apart ("D d"), and small builds print no descriptions.
+    const found = line
+      .trim()
+      .split(/\s+/)
+      .find((word) => !/^[A-Z.|]*d?$/.test(word));
+    for (const name of found?.split(',') ?? []) if (/^[a-z0-9_]+$/.test(name)) names.add(name);
   }
   return names;
 }

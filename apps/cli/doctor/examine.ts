@@ -23,12 +23,11 @@ const OLDEST_NODE = [20, 19];
 const OLDEST_POSTGRES = 150_000;
 const LEAST_FREE_BYTES = 2e9;
 
-const why = (error: unknown) =>
-  error instanceof AppError
-    ? [error.message, error.detail].filter(Boolean).join(' ')
-    : error instanceof Error
-      ? error.message
-      : String(error);
+function why(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const detail = error instanceof AppError ? (error.detail ?? '') : '';
+  return error.message.includes(detail) ? error.message : `${error.message} ${detail}`;
+}
 
 /** Looks at everything that `up` needs on this machine. Never throws: what fails is a finding. */
 export async function examine(config: CliConfig): Promise<Finding[]> {
