@@ -1,6 +1,5 @@
 import { createVerifier } from '../../lib/auth/tokens.ts';
 import { loadEdgeConfig } from '../../lib/config/edge.ts';
-import { ConfigError } from '../../lib/config/env.ts';
 import { openDatabase } from '../../lib/db/client.ts';
 import { markDispatched } from '../../lib/db/dispatch.ts';
 import { createLogger } from '../../lib/log.ts';
@@ -8,6 +7,7 @@ import { createMediaClient } from '../../lib/media/client.ts';
 import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
 import { createMirror } from '../../lib/queue/mirror.ts';
 import { openQueues } from '../../lib/queue/queues.ts';
+import { runMain } from '../../lib/run-main.ts';
 import { onSignal } from '../../lib/shutdown.ts';
 import { createApp } from './app.ts';
 import { listen } from './listen.ts';
@@ -67,9 +67,4 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: true, url: listener.url, metricsUrl: metrics.url })}\n`);
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(
-    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
-  );
-  process.exit(1);
-});
+runMain(main);

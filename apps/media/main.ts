@@ -1,6 +1,6 @@
-import { ConfigError } from '../../lib/config/env.ts';
 import { loadMediaConfig } from '../../lib/config/media.ts';
 import { createLogger } from '../../lib/log.ts';
+import { runMain } from '../../lib/run-main.ts';
 import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
 import { onSignal } from '../../lib/shutdown.ts';
 import { createMedia } from './media.ts';
@@ -14,9 +14,4 @@ async function main() {
   process.stdout.write(`${JSON.stringify({ ready: true, url: media.url })}\n`);
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(
-    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
-  );
-  process.exit(1);
-});
+runMain(main);

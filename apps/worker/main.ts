@@ -1,8 +1,8 @@
-import { ConfigError } from '../../lib/config/env.ts';
 import { loadWorkerConfig } from '../../lib/config/worker.ts';
 import { createLogger } from '../../lib/log.ts';
 import { createMediaClient } from '../../lib/media/client.ts';
 import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
+import { runMain } from '../../lib/run-main.ts';
 import { onSignal } from '../../lib/shutdown.ts';
 import { startWorker } from './worker.ts';
 
@@ -17,9 +17,4 @@ async function main() {
   process.stdout.write(`${JSON.stringify({ ready: true, metricsUrl: metrics.url })}\n`);
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(
-    `${error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
-  );
-  process.exit(1);
-});
+runMain(main);

@@ -50,10 +50,10 @@ const schema = z.object({
   BUNNY_CDN_TOKEN_KEY: secret("the pull zone's token key; unsigned playback is refused where it is set").optional(),
 });
 
-export type BunnySimEnv = z.infer<typeof schema>;
+export type BunnySimConfig = z.infer<typeof schema>;
 
 /** Reads the simulator's environment; throws a `ConfigError` naming what is wrong. */
-export function loadBunnySimEnv(env?: Env): BunnySimEnv {
+export function loadBunnySimConfig(env?: Env): BunnySimConfig {
   return parseEnv(
     'bunny-sim',
     schema.refine(

@@ -1,15 +1,7 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm';
+import type { QueuedRender } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
 import { exerciseRenders } from './schema/index.ts';
-
-/** What the queue needs to know of a pending render. */
-export interface QueuedRender {
-  id: string;
-  recipeHash: string;
-  generation: number;
-  fairTag: number;
-  urgent: boolean;
-}
 
 /**
  * Pending renders that the queue may not know: never dispatched, or dispatched longer than `staleMs` ago and still not

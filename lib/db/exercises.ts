@@ -110,12 +110,12 @@ export async function addSource(db: Executor, source: typeof exerciseSources.$in
 
 /** One clip per exercise, language and name: a new one takes the place of the old. */
 export async function putCueClip(db: Executor, clip: typeof cueClips.$inferInsert): Promise<void> {
-  const { sha256, bytes, location, durationMs, uploadedBy } = clip;
+  const { sha256, bytes, durationMs, uploadedBy } = clip;
   await db
     .insert(cueClips)
     .values(clip)
     .onConflictDoUpdate({
       target: [cueClips.exerciseId, cueClips.language, cueClips.name],
-      set: { sha256, bytes, location, durationMs, uploadedBy, updatedAt: new Date() },
+      set: { sha256, bytes, durationMs, uploadedBy, updatedAt: new Date() },
     });
 }

@@ -1,10 +1,10 @@
 import { eq, sql } from 'drizzle-orm';
 import { v7 as uuidv7 } from 'uuid';
 import type { Recipe } from '../domain/recipe.ts';
+import type { QueuedRender } from '../domain/render-states.ts';
 import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
-import type { QueuedRender } from './dispatch.ts';
 import { isConflict } from './outage.ts';
 import { requeueFailed } from './renders.ts';
 import { rows } from './rows.ts';

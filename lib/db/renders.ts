@@ -1,7 +1,6 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
-import { MOVES, type MoveName } from '../domain/render-states.ts';
+import { MOVES, type MoveName, type QueuedRender } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
-import type { QueuedRender } from './dispatch.ts';
 import { decodeRow, inMs, rows } from './rows.ts';
 import { type EventError, exerciseRenders, exercises } from './schema/index.ts';
 

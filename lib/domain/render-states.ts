@@ -71,6 +71,15 @@ export const isTerminal = (status: RenderStatus) => status === 'ready' || status
 export const renderJobId = (recipeHash: string, generation: number) =>
   generation === 0 ? recipeHash : `${recipeHash}-g${generation}`;
 
+/** A pending render, as far as a queue is concerned. */
+export interface QueuedRender {
+  id: string;
+  recipeHash: string;
+  generation: number;
+  fairTag: number;
+  urgent: boolean;
+}
+
 /** Whether a failed attempt is tried again; `attempts` already counts it. */
 export const decideAfterFailure = (
   row: { attempts: number; maxAttempts: number },

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { StorageClient } from '../bunny/storage-client.ts';
+import { assetPath } from '../domain/resolve.ts';
 import { copyHashed } from './assets.ts';
 import type { AssetAnswer, AssetKind } from './contract.ts';
 import { withJobDir } from './job-dir.ts';
@@ -13,9 +14,9 @@ export interface IntakeDeps {
   maxBytes: number;
 }
 
-/** Folder of a tier's assets in the zone: `platform` or `org:{id}`. */
-export const assetFolder = (tier: string) =>
-  tier === 'platform' ? 'assets/platform' : `assets/orgs/${tier.slice('org:'.length)}`;
+/** Whose assets a tier's are: `platform`, or `org:{id}`. */
+const ownerOf = (tier: string) =>
+  tier === 'platform' ? { tier: 'platform' as const } : { tier: 'org' as const, orgId: tier.slice('org:'.length) };
 
 /**
  * Takes in an uploaded file: spooled to disk and hashed on the way (its name in the zone is its hash, and the zone cannot
@@ -33,7 +34,7 @@ export function takeIn(
     const { sha256, bytes } = await copyHashed(body, file, { maxBytes: deps.maxBytes, signal });
     const report = await validateAsset(deps.tools, file, what.kind, signal);
     if (report.errors.length > 0) return { sha256, bytes, location: null, report };
-    const path = `${assetFolder(what.tier)}/${sha256}`;
+    const path = assetPath(ownerOf(what.tier), sha256);
     const known = await deps.storage.stat(path, { signal });
     if (known?.bytes !== bytes) await deps.storage.put(path, file, { sha256, signal });
     return { sha256, bytes, location: `zone:${path}`, report };

@@ -1,35 +1,26 @@
 import type { Queue } from 'bullmq';
-import { priorityOfTag, renderJobId } from '../domain/render-states.ts';
+import { priorityOfTag, type QueuedRender, renderJobId } from '../domain/render-states.ts';
 import type { Logger } from '../log.ts';
 import { JOBS, type JobPayload } from './jobs.ts';
 import { withDeadline } from './queues.ts';
-
-/** A pending row, as far as the queue is concerned. */
-export interface MirroredRender {
-  id: string;
-  recipeHash: string;
-  generation: number;
-  fairTag: number;
-  urgent: boolean;
-}
 
 export interface Mirror {
   /**
    * Adds jobs for rows that have just become pending. Never throws and takes at most its deadline: what Redis did not
    * confirm stays undispatched, and the sweep adds it later. True where all were confirmed.
    */
-  dispatch(renders: readonly MirroredRender[]): Promise<boolean>;
+  dispatch(renders: readonly QueuedRender[]): Promise<boolean>;
   /**
    * The same for rows that the queue should have had: jobs still alive are left alone, ids that a finished or ghost job
    * holds are freed first, because BullMQ silently ignores an `add` of an id it still knows in any state.
    */
-  redispatch(renders: readonly MirroredRender[]): Promise<boolean>;
+  redispatch(renders: readonly QueuedRender[]): Promise<boolean>;
 }
 
 export interface MirrorDeps {
   queue: Queue;
   /** Stamps the rows; called only after Redis has confirmed. */
-  markDispatched: (renders: readonly MirroredRender[]) => Promise<void>;
+  markDispatched: (renders: readonly QueuedRender[]) => Promise<void>;
   log: Logger;
   deadlineMs?: number;
 }
@@ -40,7 +31,7 @@ const LIVE_STATES = new Set(['active', 'waiting', 'delayed', 'prioritized', 'wai
 const URGENT_PRIORITY = 1;
 
 export function createMirror({ queue, markDispatched, log, deadlineMs = 2_000 }: MirrorDeps): Mirror {
-  const add = async (renders: readonly MirroredRender[]) => {
+  const add = async (renders: readonly QueuedRender[]) => {
     const jobs = renders.map((render) => ({
       name: 'render',
       data: {
@@ -57,7 +48,7 @@ export function createMirror({ queue, markDispatched, log, deadlineMs = 2_000 }:
     await markDispatched(renders);
   };
 
-  const freeDeadIds = (renders: readonly MirroredRender[]) =>
+  const freeDeadIds = (renders: readonly QueuedRender[]) =>
     withDeadline(
       Promise.all(
         renders.map(async (render) => {
@@ -70,7 +61,7 @@ export function createMirror({ queue, markDispatched, log, deadlineMs = 2_000 }:
       deadlineMs,
     );
 
-  const attempt = async (renders: readonly MirroredRender[], work: () => Promise<void>) => {
+  const attempt = async (renders: readonly QueuedRender[], work: () => Promise<void>) => {
     if (renders.length === 0) return true;
     try {
       await work();

@@ -162,9 +162,12 @@ describe('publish to ready', () => {
 
   it('survives the death of the worker and of media in the middle of a bake', { timeout: 150_000 }, async () => {
     const programId = await aProgram([await anExercise(3)]);
+    await publish(programId);
+    await waitFor(async () => (await rendersOf(programId))[0]?.status === 'rendering', {
+      label: 'the bake to begin',
+    });
     process.kill(all.media.pid!, 'SIGKILL');
     process.kill(all.worker.pid!, 'SIGKILL');
-    await publish(programId);
     await ready(programId);
   });
 

@@ -43,7 +43,6 @@ export async function anExercise(
       exerciseId: exercise.id,
       sha256: sourceSha256,
       bytes: 1000,
-      location: `zone:assets/platform/${sourceSha256}`,
       durationMs,
       report: {},
       uploadedBy: 'manager-1',
@@ -60,7 +59,6 @@ export async function aClip(db: Db, exerciseId: string, language: string, name: 
     name,
     sha256,
     bytes: 10,
-    location: `zone:assets/platform/${sha256}`,
     durationMs: 400,
     uploadedBy: 'manager-1',
   });

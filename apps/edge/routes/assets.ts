@@ -73,10 +73,8 @@ const putCue = createRoute({
   responses: { 200: json(report, 'Kept.'), ...uploadProblems },
 });
 
-type StoredAsset = AssetAnswer & { location: string };
-
 /** Refuses a file that has errors, with all of them; the first one's code is the problem's. */
-function assertUsable(answer: AssetAnswer): asserts answer is StoredAsset {
+function assertUsable(answer: AssetAnswer): void {
   const [first] = answer.report.errors;
   if (first) {
     throw new AppError(isErrorCode(first.code) ? first.code : 'invalid_request', {
@@ -93,7 +91,7 @@ export function assetRoutes(deps: EdgeDeps) {
   const maxBytes = deps.config.MAX_UPLOAD_BYTES;
 
   /** Streams the request's body to the media service, which alone may write to storage. */
-  const upload = async (c: Context<EdgeEnv>, kind: AssetKind, orgId: string | null): Promise<StoredAsset> => {
+  const upload = async (c: Context<EdgeEnv>, kind: AssetKind, orgId: string | null): Promise<AssetAnswer> => {
     const declared = c.req.header('Content-Length');
     if (declared !== undefined && Number(declared) > maxBytes) {
       throw new AppError('payload_too_large', { sentence: `The file is larger than ${maxBytes} bytes.` });
@@ -123,19 +121,19 @@ export function assetRoutes(deps: EdgeDeps) {
       const { id } = c.req.valid('param');
       const { exercise } = await findWritableExercise(deps, id, c.var.who);
       const asset = await upload(c, 'source', exercise.orgId);
-      const { sha256, bytes, location, report } = asset;
+      const { sha256, bytes, report } = asset;
       const { durationMs } = report.facts;
-      await addSource(db, { exerciseId: id, sha256, bytes, location, durationMs, report, uploadedBy: c.var.who.sub });
+      await addSource(db, { exerciseId: id, sha256, bytes, durationMs, report, uploadedBy: c.var.who.sub });
       return c.json(present(asset), 200);
     })
     .openapi(putCue, async (c) => {
       const { id, language, name } = c.req.valid('param');
       const { exercise } = await findWritableExercise(deps, id, c.var.who);
       const asset = await upload(c, 'cue', exercise.orgId);
-      const { sha256, bytes, location, report } = asset;
+      const { sha256, bytes, report } = asset;
       const { durationMs } = report.facts;
       const uploadedBy = c.var.who.sub;
-      await putCueClip(db, { exerciseId: id, language, name, sha256, bytes, location, durationMs, uploadedBy });
+      await putCueClip(db, { exerciseId: id, language, name, sha256, bytes, durationMs, uploadedBy });
       return c.json(present(asset), 200);
     });
 }

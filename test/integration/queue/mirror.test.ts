@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { renderJobId } from '../../../lib/domain/render-states.ts';
+import { type QueuedRender, renderJobId } from '../../../lib/domain/render-states.ts';
 import { done, later } from '../../../lib/queue/jobs.ts';
-import { announceWebhook, createMirror, type MirroredRender } from '../../../lib/queue/mirror.ts';
+import { announceWebhook, createMirror } from '../../../lib/queue/mirror.ts';
 import { openQueues, type Queues } from '../../../lib/queue/queues.ts';
 import { type JobRunner, type RunJobsOptions, runJobs } from '../../../lib/queue/run-jobs.ts';
 import { shaOf } from '../../support/clinic.ts';
@@ -33,7 +33,7 @@ function setup(redisUrl?: string) {
   return { connection, queues, mirror, stamped };
 }
 
-const aRender = (change: Partial<MirroredRender> = {}): MirroredRender => {
+const aRender = (change: Partial<QueuedRender> = {}): QueuedRender => {
   const id = randomUUID();
   return { id, recipeHash: shaOf(id), generation: 0, fairTag: 1, urgent: false, ...change };
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadBunnySimEnv } from '../../../lib/config/bunny-sim.ts';
+import { loadBunnySimConfig } from '../../../lib/config/bunny-sim.ts';
 
 const env = {
   SIM_DATA_DIR: '/tmp/sim',
@@ -13,7 +13,7 @@ const env = {
 
 describe("the simulator's configuration", () => {
   it('has defaults for all but the folder and the keys', () => {
-    const config = loadBunnySimEnv(env);
+    const config = loadBunnySimConfig(env);
     expect(config.SIM_FAULTS).toBeUndefined();
     expect(config).toMatchObject({
       SIM_HOST: '127.0.0.1',
@@ -22,17 +22,17 @@ describe("the simulator's configuration", () => {
       SIM_TRANSCODE_CONCURRENCY: 1,
       BUNNY_LIBRARY_ID: 133,
     });
-    expect(loadBunnySimEnv({ ...env, SIM_FAULTS: '{"latencyMs":5}' }).SIM_FAULTS).toEqual({ latencyMs: 5 });
+    expect(loadBunnySimConfig({ ...env, SIM_FAULTS: '{"latencyMs":5}' }).SIM_FAULTS).toEqual({ latencyMs: 5 });
   });
 
   it('names every variable that is missing or wrong', () => {
-    expect(() => loadBunnySimEnv({})).toThrow(/SIM_DATA_DIR[\s\S]*BUNNY_LIBRARY_ID[\s\S]*BUNNY_STREAM_KEY/);
-    expect(() => loadBunnySimEnv({ ...env, SIM_FAULTS: '{' })).toThrow(/SIM_FAULTS: expects JSON/);
-    expect(() => loadBunnySimEnv({ ...env, BUNNY_LIBRARY_ID: 'mine' })).toThrow(/BUNNY_LIBRARY_ID/);
+    expect(() => loadBunnySimConfig({})).toThrow(/SIM_DATA_DIR[\s\S]*BUNNY_LIBRARY_ID[\s\S]*BUNNY_STREAM_KEY/);
+    expect(() => loadBunnySimConfig({ ...env, SIM_FAULTS: '{' })).toThrow(/SIM_FAULTS: expects JSON/);
+    expect(() => loadBunnySimConfig({ ...env, BUNNY_LIBRARY_ID: 'mine' })).toThrow(/BUNNY_LIBRARY_ID/);
   });
 
   it('refuses two keys that are the same', () => {
     const same = { ...env, BUNNY_READ_ONLY_KEY: env.BUNNY_STREAM_KEY };
-    expect(() => loadBunnySimEnv(same)).toThrow(/keys that all differ/);
+    expect(() => loadBunnySimConfig(same)).toThrow(/keys that all differ/);
   });
 });
