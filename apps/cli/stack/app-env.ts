@@ -68,7 +68,6 @@ export function appEnv(input: {
       // On one machine more bakes at once only make each of them slower.
       RENDER_CONCURRENCY: String(Math.max(2, availableParallelism())),
       TRANSCODE_DEADLINE_MS: '60000',
-      SWEEP_MS: '2000',
       ...without(common, [...WRITE_KEYS, ...EDGE_SECRETS, 'BUNNY_READ_ONLY_KEY', 'BUNNY_STORAGE_READ_KEY']),
       ...wiring,
       METRICS_PORT: String(ports.workerMetrics),
