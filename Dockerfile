@@ -4,12 +4,12 @@
 FROM node:20.20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Nothing that is only fetched for development machines: ffmpeg comes from Debian below.
-RUN npm ci --omit=optional --no-audit --no-fund
+# The compiler's own binary is an optional package; install scripts would only fetch an ffmpeg, which comes from Debian.
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY apps apps
 COPY lib lib
-RUN npm run build && npm prune --omit=dev --omit=optional --no-audit --no-fund
+RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
 FROM node:20.20-bookworm-slim
 ENV NODE_ENV=production
