@@ -118,6 +118,16 @@ export class AppError extends Error {
   }
 }
 
+/** An error as an RFC 9457 problem: all of it may be shown to a stranger. `code` is stable, sentences are not. */
+export const problemOf = (error: AppError) => ({
+  type: `urn:bakehouse:problem:${error.code}`,
+  title: ERRORS[error.code].sentence,
+  status: error.status,
+  detail: error.message,
+  code: error.code,
+  ...(error.issues && { errors: error.issues }),
+});
+
 export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(ERRORS, value);
 
 /** Wraps whatever was thrown; an `AppError` passes unchanged. */

@@ -3,24 +3,16 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { z } from 'zod';
 import { isDatabaseAway } from '../../lib/db/outage.ts';
-import { AppError, ERRORS, type ErrorCode, toAppError } from '../../lib/errors.ts';
+import { AppError, type ErrorCode, problemOf, toAppError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { EdgeEnv } from './router.ts';
 
-/** An RFC 9457 problem. `code` is stable, sentences are not. */
+/** Answers an error as a problem. */
 export function problem(c: Context, error: AppError): Response {
   if (error.code === 'unauthorized' && !c.res.headers.has('WWW-Authenticate')) c.header('WWW-Authenticate', 'Bearer');
   if (error.retryAfterMs !== undefined) c.header('Retry-After', String(Math.ceil(error.retryAfterMs / 1000)));
   c.header('Content-Type', 'application/problem+json');
-  const body = {
-    type: `urn:bakehouse:problem:${error.code}`,
-    title: ERRORS[error.code].sentence,
-    status: error.status,
-    detail: error.message,
-    code: error.code,
-    ...(error.issues && { errors: error.issues }),
-  };
-  return c.body(JSON.stringify(body), error.status as ContentfulStatusCode);
+  return c.body(JSON.stringify(problemOf(error)), error.status as ContentfulStatusCode);
 }
 
 /** A request that does not fit its schema: one issue per field, named as the caller wrote it. */

@@ -1,7 +1,7 @@
 import type { Context, ErrorHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { AppError, ERRORS, toAppError } from '../../lib/errors.ts';
+import { AppError, problemOf, toAppError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 
 /** An RFC 9457 problem; lib/media/client.ts turns it back into the same `AppError`. */
@@ -9,16 +9,10 @@ export function problem(c: Context, error: AppError): Response {
   if (error.retryAfterMs !== undefined) c.header('Retry-After', String(Math.ceil(error.retryAfterMs / 1000)));
   if (error.code === 'unauthorized') c.header('WWW-Authenticate', 'Bearer');
   c.header('Content-Type', 'application/problem+json');
-  const body = {
-    type: `urn:bakehouse:problem:${error.code}`,
-    title: ERRORS[error.code].sentence,
-    status: error.status,
-    detail: error.message,
-    code: error.code,
-    retryable: error.retryable,
-    ...(error.issues && { errors: error.issues }),
-  };
-  return c.body(JSON.stringify(body), error.status as ContentfulStatusCode);
+  return c.body(
+    JSON.stringify({ ...problemOf(error), retryable: error.retryable }),
+    error.status as ContentfulStatusCode,
+  );
 }
 
 /** Answers whatever a route throws; `detail` stays in the log. */

@@ -159,6 +159,29 @@ describe('jobs', () => {
     expect(job).toMatchObject({ returnvalue: 'now', attemptsMade: 1 });
   });
 
+  it('start no faster than the limit, over all workers of the queue', async () => {
+    const { connection, mirror } = setup();
+    const started: number[] = [];
+    for (let worker = 0; worker < 2; worker++) {
+      const runner = runJobs({
+        ...connection,
+        kind: 'render',
+        concurrency: 5,
+        limiter: { max: 2, duration: 400 },
+        handler: async () => {
+          started.push(performance.now());
+          return done('ok');
+        },
+        log: silentLog,
+      });
+      opened.push({ close: () => runner.close(2_000) });
+    }
+    await mirror.dispatch(Array.from({ length: 5 }, () => aRender()));
+    await waitFor(() => started.length === 5, { label: 'all five jobs' });
+    // Two windows must have passed before the fifth; a tenth is left for the clocks of Redis and this process.
+    expect(started[4]! - started[0]!).toBeGreaterThan(720);
+  });
+
   it('under way are told of a shutdown and waited for', async () => {
     const { connection, mirror } = setup();
     let reason: unknown;
