@@ -86,13 +86,18 @@ describe('a Postgres that goes away', () => {
 
 describe('a lock', () => {
   it('is held by one at a time', async () => {
-    const order: string[] = [];
-    const first = withLock(database, 'one', async () => {
-      order.push('first');
-      await delay(50);
+    let leave = () => {};
+    const mayLeave = new Promise<void>((resolve) => {
+      leave = resolve;
     });
-    await waitFor(() => order.length === 1, { label: 'the first holder' });
+    let entered = false;
+    const first = withLock(database, 'one', async () => {
+      entered = true;
+      await mayLeave;
+    });
+    await waitFor(() => entered, { label: 'the first holder' });
     expect(await withLock(database, 'one', async () => 'second')).toBeNull();
+    leave();
     await first;
     expect(await withLock(database, 'one', async () => 'third')).toBe('third');
   });
