@@ -70,6 +70,7 @@ export const ERRORS = {
     retryable: false,
     sentence: 'The video could not be made after several attempts.',
   },
+  cancelled: { status: 409, retryable: false, sentence: 'The video was cancelled.' },
   unavailable: { status: 503, retryable: true, sentence: 'A service that is needed for this cannot be reached.' },
   internal: { status: 500, retryable: true, sentence: 'Something went wrong on our side.' },
 } as const satisfies Record<string, { status: number; retryable: boolean; sentence: string }>;

@@ -2,6 +2,7 @@ import type { WorkerConfig } from '../../lib/config/worker.ts';
 import type { Database } from '../../lib/db/client.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ComposeDone, ComposeLine, ComposeRequest, VideoStatus } from '../../lib/media/contract.ts';
+import type { TranscodeDeps } from '../../lib/pipeline/transcode.ts';
 import type { Mirror } from '../../lib/queue/mirror.ts';
 import type { WorkerMetrics } from './metrics.ts';
 
@@ -15,7 +16,7 @@ export interface WorkerMedia {
 }
 
 /** What the handlers and the maintenance duties work with. */
-export interface WorkerDeps {
+export interface WorkerDeps extends TranscodeDeps {
   config: WorkerConfig;
   database: Database;
   media: WorkerMedia;

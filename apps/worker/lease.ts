@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Lease } from '../../lib/db/move.ts';
 import { isDatabaseAway } from '../../lib/db/outage.ts';
-import { heartbeat, type Lease } from '../../lib/db/renders.ts';
+import { heartbeat } from '../../lib/db/renders.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** Why the work on a claimed render was stopped before its end. */

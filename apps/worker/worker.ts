@@ -37,7 +37,9 @@ export function startWorker(
     markDispatched: (renders) => markDispatched(database.db, renders),
     log,
   });
-  const deps: WorkerDeps = { config, database, media, mirror, metrics: workerMetrics(registry), log };
+  const metrics = workerMetrics(registry);
+  const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
+  const deps: WorkerDeps = { config, database, media, mirror, metrics, onVerdict, log };
 
   const renders = runJobs({
     ...connection,

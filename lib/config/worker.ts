@@ -12,6 +12,7 @@ import {
   secret,
   url,
 } from './env.ts';
+import { pipelineEnv } from './pipeline.ts';
 
 const seconds = 1_000;
 const minutes = 60 * seconds;
@@ -19,6 +20,7 @@ const hours = 60 * minutes;
 
 const schema = z.object({
   ...commonEnv,
+  ...pipelineEnv,
   DATABASE_URL: postgresUrl,
   REDIS_URL: redisUrl,
   REDIS_PREFIX: redisPrefix,
@@ -42,29 +44,10 @@ const schema = z.object({
     1 * hours,
     'milliseconds without a word from media until the call is given up',
   ),
-  RENDER_BACKOFF_MS: integer(5 * seconds, 10, 1 * hours, 'milliseconds before the second attempt; doubles from there'),
   RENDER_BACKOFF_MAX_MS: integer(10 * minutes, 10, 24 * hours, 'the longest wait between attempts in milliseconds'),
-  RENDER_REDISPATCH_MS: integer(
-    2 * minutes,
-    100,
-    24 * hours,
-    'milliseconds after which a dispatched, unclaimed render is checked',
-  ),
   WEBHOOK_CONCURRENCY: integer(4, 1, 100, 'webhooks that this worker applies at once'),
-  READY_ON: z
-    .enum(['finished', 'playable'])
-    .default('finished')
-    .describe('finished or playable: how far Bunny must be'),
   TRANSCODE_DEADLINE_MS: integer(90 * seconds, 100, 24 * hours, 'milliseconds after the upload until Bunny is asked'),
-  TRANSCODE_POLL_MS: integer(60 * seconds, 100, 24 * hours, 'milliseconds between such questions'),
   TRANSCODE_ALARM_MS: integer(4 * hours, 1_000, 7 * 24 * hours, 'milliseconds of transcoding that are an alarm'),
-  TRANSCODE_GIVE_UP_MS: integer(
-    24 * hours,
-    100,
-    30 * 24 * hours,
-    'milliseconds of transcoding after which the video is made anew',
-  ),
-  SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
   HISTORY_DAYS: integer(90, 1, 3650, 'days that the history and applied webhooks are kept'),
   SHUTDOWN_MS: integer(25 * seconds, 100, 10 * minutes, 'milliseconds until a shutdown is forced'),
 });

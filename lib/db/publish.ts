@@ -6,7 +6,7 @@ import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
 import { isConflict } from './outage.ts';
-import { requeueFailed } from './renders.ts';
+import { requeueRenders } from './requeue.ts';
 import { rows } from './rows.ts';
 import { programs, type RepMarks, sessions } from './schema/index.ts';
 
@@ -52,7 +52,11 @@ function publishOnce(db: Db, request: { programId: string; orgId: string | null;
       throw new AppError('conflict', { sentence: 'An archived programme cannot be published.' });
     }
     const inserted = program.status === 'draft' ? await publishDraft(tx, program.id, program.language, request.by) : [];
-    const requeued = await requeueFailed(tx, sql`r.id in (${rendersOf(program.id)})`, 'republished');
+    const requeued = await requeueRenders(tx, sql`r.id in (${rendersOf(program.id)})`, {
+      from: 'failed',
+      cause: 'republished',
+      forgetVideo: true,
+    });
     return { counts: await countRenders(tx, program.id), queued: [...inserted, ...requeued] };
   });
 }

@@ -1,87 +1,8 @@
-import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
-import { MOVES, type MoveName, type QueuedRender } from '../domain/render-states.ts';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
-import { decodeRow, inMs, rows } from './rows.ts';
+import { type Lease, move, type Render } from './move.ts';
+import { inMs, rows } from './rows.ts';
 import { type EventError, exerciseRenders, exercises } from './schema/index.ts';
-
-export type Render = typeof exerciseRenders.$inferSelect;
-
-/** A claimed render: the id and the token that every later write of it must carry. */
-export interface Lease {
-  id: string;
-  token: string;
-}
-
-interface MoveOptions {
-  /** Which rows, beside the states that the table of moves allows; for a fenced move the lease says which. */
-  where: SQL | Lease;
-  /** Columns to write, beside those that every move writes. */
-  set?: SQL;
-  cause: string;
-  error?: EventError;
-  limit?: number;
-}
-
-const ATTEMPTS = {
-  keep: sql`r.attempts`,
-  count: sql`r.attempts + 1`,
-  'give-back': sql`greatest(r.attempts - 1, 0)`,
-  reset: sql`0`,
-};
-
-/**
- * Makes one move on every row that allows it and writes its history, in one statement. Rows are locked in the order
- * of their hash, so that moves over many rows never wait for each other in a circle; and not more strongly than the
- * update itself would: a publish that has linked an item to the row holds a key share of it.
- *
- * No row back means "not yours, or not in that state": an ordinary outcome. A move into `failed` also tells the
- * exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
- */
-async function move(db: Executor, name: MoveName, { where, set, cause, error, limit }: MoveOptions): Promise<Render[]> {
-  const { from, to, attempts, ...effect } = MOVES[name];
-  const isLease = 'token' in where;
-  if ('fenced' in effect !== isLease) throw new TypeError(`${name} ${isLease ? 'takes no' : 'needs a'} lease`);
-  const rowsMeant = isLease ? sql`r.id = ${where.id} and r.lease_token = ${where.token}` : where;
-  const allowed = sql.join(
-    from.map((status) => sql`${status}`),
-    sql`, `,
-  );
-  const columns = [
-    sql`status = ${to}`,
-    sql`attempts = ${ATTEMPTS[attempts]}`,
-    sql`updated_at = now()`,
-    ...('newGeneration' in effect ? [sql`generation = r.generation + 1`] : []),
-    ...(to === 'rendering' ? [] : [sql`lease_token = null`, sql`lease_expires_at = null`]),
-    ...(to === 'pending' ? [sql`progress_stage = null`, sql`progress_percent = null`] : []),
-    ...(error ? [sql`error_code = ${error.code}`, sql`error_message = ${error.message}`] : []),
-    ...(set ? [set] : []),
-  ];
-  const notify = sql`, notified as (
-    insert into notifications (id, recipient, org_id, kind, payload)
-    select gen_random_uuid(), m.subject, e.org_id, 'exercise.render_failed',
-           jsonb_build_object('renderId', moved.id, 'exerciseId', e.id, 'code', moved.error_code, 'message', moved.error_message)
-      from moved
-      join exercises e on e.id = moved.exercise_id
-      join members m on (e.tier = 'platform' and m.role = 'superadmin') or (e.tier = 'org' and m.org_id = e.org_id and m.role = 'manager'))`;
-  const result = await rows(
-    db,
-    sql`with previous as (
-      select r.id, r.status from exercise_renders r
-       where r.status in (${allowed}) and ${rowsMeant}
-       order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
-         for no key update
-    ), moved as (
-      update exercise_renders r set ${sql.join(columns, sql`, `)}
-        from previous where previous.id = r.id
-      returning r.*, previous.status as previous_status
-    ), logged as (
-      insert into render_events (render_id, generation, from_status, to_status, attempt, cause, error)
-      select id, generation, previous_status, status, attempts, ${cause}, ${error ? JSON.stringify(error) : null}::jsonb from moved
-    )${to === 'failed' ? notify : sql``}
-    select * from moved`,
-  );
-  return result.map((row) => decodeRow(exerciseRenders, row));
-}
 
 const one = async (result: Promise<Render[]>): Promise<Render | null> => (await result)[0] ?? null;
 
@@ -98,6 +19,7 @@ export function claimRender(
       where: sql`r.id = ${claim.id} and r.generation = ${claim.generation} and (r.not_before is null or r.not_before <= now())`,
       set: sql`lease_token = ${claim.token}, lease_expires_at = ${inMs(claim.leaseMs)}, claimed_at = now(), claimed_by = ${claim.by}, not_before = null`,
       cause: 'claim',
+      token: claim.token,
     }),
   );
 }
@@ -274,26 +196,6 @@ export async function expireLeases(db: Executor, limit: number): Promise<{ freed
     limit,
   });
   return { freed, failed };
-}
-
-/**
- * Starts a new generation of the failed ones among the renders that `where` selects (as `r`): a deliberate retry, with
- * a fresh count of attempts and a job id that the queue has never seen.
- */
-export async function requeueFailed(db: Executor, where: SQL, cause: string): Promise<QueuedRender[]> {
-  const requeued = await move(db, 'requeue', {
-    where: sql`r.status = 'failed' and ${where}`,
-    // What Bunny made of the old video may be why it failed: a new generation gets a new video.
-    set: sql`dispatched_at = null, not_before = null, error_code = null, error_message = null, video_guid = null`,
-    cause,
-  });
-  return requeued.map(({ id, recipeHash, generation, fairTag, urgent }) => ({
-    id,
-    recipeHash,
-    generation,
-    fairTag,
-    urgent,
-  }));
 }
 
 /** Transcodes that Bunny should have told of by now, longest overdue first. */

@@ -36,6 +36,8 @@ export const MOVES = {
   'transcode-failed': { from: ['transcoding'], to: 'failed', attempts: 'keep' },
   /** The video or its bytes are gone from Bunny: bake again, bounded by the attempts. */
   'transcode-lost': { from: ['transcoding'], to: 'pending', attempts: 'keep' },
+  /** Somebody decided that it is not to be made; whoever is at work on it finds its lease gone. */
+  cancel: { from: ['pending', 'rendering', 'transcoding'], to: 'failed', attempts: 'keep' },
   requeue: { from: ['failed', 'ready'], to: 'pending', attempts: 'reset', newGeneration: true },
 } as const satisfies Record<string, Move>;
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Render } from '../../../lib/db/move.ts';
 import {
   claimRender,
   deadLetter,
@@ -6,7 +7,6 @@ import {
   findRender,
   handBack,
   markUploaded,
-  type Render,
   recordVideo,
   retryRender,
 } from '../../../lib/db/renders.ts';

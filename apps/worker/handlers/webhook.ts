@@ -7,10 +7,10 @@ import {
   type WebhookEvent,
 } from '../../../lib/db/webhooks.ts';
 import { toAppError } from '../../../lib/errors.ts';
+import { settleTranscode } from '../../../lib/pipeline/transcode.ts';
 import { done } from '../../../lib/queue/jobs.ts';
 import type { Handler } from '../../../lib/queue/run-jobs.ts';
 import type { WorkerDeps } from '../deps.ts';
-import { settleTranscode } from '../transcode.ts';
 
 /** Bunny's API may lag its own webhook by about half a second (measured). */
 const LAG_MS = 1_500;

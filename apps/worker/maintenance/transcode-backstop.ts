@@ -1,5 +1,5 @@
 import { overdueTranscodes, postponeTranscode } from '../../../lib/db/renders.ts';
-import { settleTranscode, transcodeAgeMs } from '../transcode.ts';
+import { settleTranscode, transcodeAgeMs } from '../../../lib/pipeline/transcode.ts';
 import type { Duty } from './duty.ts';
 
 const BATCH = 20;

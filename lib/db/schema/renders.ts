@@ -59,6 +59,8 @@ export const exerciseRenders = pgTable(
     progressPercent: smallint(),
 
     dispatchedAt: time(),
+    /** What the queue was last told; differs from what it should be after a bump. */
+    mirroredPriority: integer(),
     notBefore: time(),
     fairKey: text().notNull(),
     fairTag: bigint({ mode: 'number' }).notNull(),
@@ -139,6 +141,8 @@ export const renderEvents = pgTable(
     toStatus: text().$type<RenderStatus>().notNull(),
     attempt: integer().notNull(),
     cause: text().notNull(),
+    /** The token that the writer carried, for moves that a lease fences: what tells one writer from another afterwards. */
+    leaseToken: uuid(),
     error: jsonb().$type<EventError>(),
     at: createdAt(),
   },

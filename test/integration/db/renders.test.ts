@@ -3,6 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { undispatched } from '../../../lib/db/dispatch.ts';
+import type { Lease, Render } from '../../../lib/db/move.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import {
   type Artefacts,
@@ -12,17 +13,15 @@ import {
   findRender,
   handBack,
   heartbeat,
-  type Lease,
   markReady,
   markTranscodeFailed,
   markTranscodeLost,
   markUploaded,
   postponeTranscode,
-  type Render,
   recordVideo,
-  requeueFailed,
   retryRender,
 } from '../../../lib/db/renders.ts';
+import { requeueRenders } from '../../../lib/db/requeue.ts';
 import { exerciseRenders, members, notifications, renderEvents } from '../../../lib/db/schema/index.ts';
 import { applyMove, type MoveName, type RenderLife } from '../../../lib/domain/render-states.ts';
 import { anExercise, anOrganisation, aProgram } from '../../support/clinic.ts';
@@ -269,7 +268,8 @@ describe('moves', () => {
         let expected: RenderLife = render;
         for (const name of sequence) {
           const row = await reload(render);
-          if (name === 'requeue') await requeueFailed(db, sql`r.id = ${render.id}`, 'test');
+          if (name === 'requeue')
+            await requeueRenders(db, sql`r.id = ${render.id}`, { from: 'failed', cause: 'test', forgetVideo: true });
           else await moves[name]?.(row);
           // Only what failed is requeued by a publish; a ready render needs a deliberate re-bake.
           if (!(name === 'requeue' && expected.status === 'ready')) expected = applyMove(expected, name) ?? expected;

@@ -23,7 +23,8 @@ it.each(['edge', 'worker', 'media', 'bunny-sim'])(
     const compose = await readFile(join(root, 'docker-compose.yml'), 'utf8');
     const service = new RegExp(`\n  ${app}:\n((?: {4}.*\n)+)`).exec(compose)?.[1] ?? '';
     const handed = [...service.matchAll(/^ {6}([A-Z][A-Z0-9_]+):/gm)].map(([, name]) => name);
-    const read = ['NODE_ENV', 'LOG_LEVEL', ...(await variablesOf(`${app}.ts`))].filter(
+    const shared = app === 'worker' ? await variablesOf('pipeline.ts') : [];
+    const read = ['NODE_ENV', 'LOG_LEVEL', ...shared, ...(await variablesOf(`${app}.ts`))].filter(
       (name) => !NOT_IN_COMPOSE.has(name),
     );
     expect(handed.sort()).toEqual([...new Set(read)].sort());

@@ -1,32 +1,40 @@
-import {
-  markReady,
-  markTranscodeFailed,
-  markTranscodeLost,
-  postponeTranscode,
-  type Render,
-} from '../../lib/db/renders.ts';
-import { judgeTranscode, type TranscodeVerdict } from '../../lib/domain/transcode.ts';
-import { ERRORS } from '../../lib/errors.ts';
-import type { WorkerDeps } from './deps.ts';
+import type { PipelineConfig } from '../config/pipeline.ts';
+import type { Database } from '../db/client.ts';
+import type { Render } from '../db/move.ts';
+import { markReady, markTranscodeFailed, markTranscodeLost, postponeTranscode } from '../db/renders.ts';
+import { judgeTranscode, type TranscodeVerdict } from '../domain/transcode.ts';
+import { ERRORS } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { VideoStatus } from '../media/contract.ts';
 
-export type TranscodeCause = 'webhook' | 'backstop';
+export type TranscodeCause = 'webhook' | 'backstop' | 'reconcile';
+
+export interface TranscodeDeps {
+  config: Pick<PipelineConfig, 'READY_ON' | 'TRANSCODE_POLL_MS' | 'TRANSCODE_GIVE_UP_MS' | 'RENDER_BACKOFF_MS'>;
+  database: Pick<Database, 'db'>;
+  media: { videoStatus(guid: string): Promise<VideoStatus> };
+  log: Logger;
+  /** Told of every judgement, for whoever counts them. */
+  onVerdict?: (verdict: TranscodeVerdict['kind'], cause: TranscodeCause) => void;
+}
 
 /**
- * Asks Bunny, through media, how a transcoding render stands and moves its row accordingly. Webhook and backstop
- * share this, so that any order and number of them ends in the same state. Throws where Bunny could not be asked.
+ * Asks Bunny, through media, how a transcoding render stands and moves its row accordingly. Webhook, backstop and
+ * reconcile share this, so that any order and number of them ends in the same state. Throws where Bunny could not be
+ * asked.
  */
 export async function settleTranscode(
-  deps: WorkerDeps,
+  deps: TranscodeDeps,
   render: Render,
   cause: TranscodeCause,
 ): Promise<TranscodeVerdict['kind']> {
-  const { config, database, log, media, metrics } = deps;
+  const { config, database, log, media } = deps;
   if (render.videoGuid === null || render.durationMs === null)
     throw new Error(`render ${render.id} transcodes without a video`);
   const video = { id: render.id, videoGuid: render.videoGuid, cause };
   const status = await media.videoStatus(render.videoGuid);
   const verdict = judgeTranscode(status, { durationMs: render.durationMs }, config.READY_ON);
-  metrics.transcodes.inc({ verdict: verdict.kind, cause });
+  deps.onVerdict?.(verdict.kind, cause);
   switch (verdict.kind) {
     case 'ready':
       if (await markReady(database.db, video)) log.info({ renderId: render.id, cause }, 'render ready');
@@ -65,7 +73,7 @@ export const transcodeAgeMs = (render: Render) =>
 
 /** Nothing will come of this video: the render is baked or uploaded again, as often as its attempts allow. */
 async function settleLost(
-  { config, database, log }: WorkerDeps,
+  { config, database, log }: TranscodeDeps,
   render: Render,
   video: { id: string; videoGuid: string; cause: TranscodeCause },
   lost: { code: 'transcode_missing' | 'transcode_stuck'; forgetVideo: boolean; detail: string },

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { integer } from './env.ts';
+
+const seconds = 1_000;
+const minutes = 60 * seconds;
+const hours = 60 * minutes;
+
+/** What everyone who moves renders must agree on: the workers, and an operator's commands beside them. */
+export const pipelineEnv = {
+  RENDER_BACKOFF_MS: integer(5 * seconds, 10, 1 * hours, 'milliseconds before the second attempt; doubles from there'),
+  RENDER_REDISPATCH_MS: integer(
+    2 * minutes,
+    100,
+    24 * hours,
+    'milliseconds after which a dispatched, unclaimed render is checked',
+  ),
+  READY_ON: z
+    .enum(['finished', 'playable'])
+    .default('finished')
+    .describe('finished or playable: how far Bunny must be'),
+  TRANSCODE_POLL_MS: integer(60 * seconds, 100, 24 * hours, 'milliseconds between such questions'),
+  TRANSCODE_GIVE_UP_MS: integer(
+    24 * hours,
+    100,
+    30 * 24 * hours,
+    'milliseconds of transcoding after which the video is made anew',
+  ),
+  SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
+};
+
+const pipeline = z.object(pipelineEnv);
+export type PipelineConfig = z.infer<typeof pipeline>;

@@ -1,0 +1,91 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MOVES, type MoveName } from '../domain/render-states.ts';
+import type { Executor } from './client.ts';
+import { decodeRow, rows } from './rows.ts';
+import { type EventError, exerciseRenders } from './schema/index.ts';
+
+export type Render = typeof exerciseRenders.$inferSelect;
+
+/** A claimed render: the id and the token that every later write of it must carry. */
+export interface Lease {
+  id: string;
+  token: string;
+}
+
+interface MoveOptions {
+  /** Which rows, beside the states that the table of moves allows; for a fenced move the lease says which. */
+  where: SQL | Lease;
+  /** Columns to write, beside those that every move writes. */
+  set?: SQL;
+  cause: string;
+  /** The token that a claim begins; a fenced move carries the one of its lease. */
+  token?: string;
+  error?: EventError;
+  limit?: number;
+}
+
+const ATTEMPTS = {
+  keep: sql`r.attempts`,
+  count: sql`r.attempts + 1`,
+  'give-back': sql`greatest(r.attempts - 1, 0)`,
+  reset: sql`0`,
+};
+
+/**
+ * Makes one move on every row that allows it and writes its history, in one statement. Rows are locked in the order
+ * of their hash, so that moves over many rows never wait for each other in a circle; and not more strongly than the
+ * update itself would: a publish that has linked an item to the row holds a key share of it.
+ *
+ * No row back means "not yours, or not in that state": an ordinary outcome. A move into `failed` also tells the
+ * exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
+ */
+export async function move(
+  db: Executor,
+  name: MoveName,
+  { where, set, cause, error, limit, ...given }: MoveOptions,
+): Promise<Render[]> {
+  const { from, to, attempts, ...effect } = MOVES[name];
+  const isLease = 'token' in where;
+  if ('fenced' in effect !== isLease) throw new TypeError(`${name} ${isLease ? 'takes no' : 'needs a'} lease`);
+  const rowsMeant = isLease ? sql`r.id = ${where.id} and r.lease_token = ${where.token}` : where;
+  const token = isLease ? where.token : (given.token ?? null);
+  const allowed = sql.join(
+    from.map((status) => sql`${status}`),
+    sql`, `,
+  );
+  const columns = [
+    sql`status = ${to}`,
+    sql`attempts = ${ATTEMPTS[attempts]}`,
+    sql`updated_at = now()`,
+    ...('newGeneration' in effect ? [sql`generation = r.generation + 1`] : []),
+    ...(to === 'rendering' ? [] : [sql`lease_token = null`, sql`lease_expires_at = null`]),
+    ...(to === 'pending' ? [sql`progress_stage = null`, sql`progress_percent = null`] : []),
+    ...(error ? [sql`error_code = ${error.code}`, sql`error_message = ${error.message}`] : []),
+    ...(set ? [set] : []),
+  ];
+  const notify = sql`, notified as (
+    insert into notifications (id, recipient, org_id, kind, payload)
+    select gen_random_uuid(), m.subject, e.org_id, 'exercise.render_failed',
+           jsonb_build_object('renderId', moved.id, 'exerciseId', e.id, 'code', moved.error_code, 'message', moved.error_message)
+      from moved
+      join exercises e on e.id = moved.exercise_id
+      join members m on (e.tier = 'platform' and m.role = 'superadmin') or (e.tier = 'org' and m.org_id = e.org_id and m.role = 'manager'))`;
+  const result = await rows(
+    db,
+    sql`with previous as (
+      select r.id, r.status from exercise_renders r
+       where r.status in (${allowed}) and ${rowsMeant}
+       order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
+         for no key update
+    ), moved as (
+      update exercise_renders r set ${sql.join(columns, sql`, `)}
+        from previous where previous.id = r.id
+      returning r.*, previous.status as previous_status
+    ), logged as (
+      insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)
+      select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb from moved
+    )${to === 'failed' ? notify : sql``}
+    select * from moved`,
+  );
+  return result.map((row) => decodeRow(exerciseRenders, row));
+}
