@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { commonEnv, type Env, parseEnv, postgresUrl, redisUrl, url } from './env.ts';
+import { commonEnv, type Env, parseEnv, postgresUrl, redisPrefix, redisUrl, secret, url } from './env.ts';
+import { pipelineEnv } from './pipeline.ts';
 
 const schema = z.object({
   ...commonEnv,
+  ...pipelineEnv,
   BAKEHOUSE_DATA_DIR: z.string().min(1).default('.bakehouse/data').describe('where `up` and `demo` keep everything'),
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
+  REDIS_PREFIX: redisPrefix,
+  MEDIA_URL: url('the media service').optional(),
+  MEDIA_TOKEN: secret('the bearer token that the media service accepts').optional(),
   JWT_SECRET: z.string().optional(),
   JWT_ISSUER: z.string().optional(),
   JWT_AUDIENCE: z.string().optional(),

@@ -28,5 +28,5 @@ export const pipelineEnv = {
   SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
 };
 
-const pipeline = z.object(pipelineEnv);
-export type PipelineConfig = z.infer<typeof pipeline>;
+export const pipelineSchema = z.object(pipelineEnv);
+export type PipelineConfig = z.infer<typeof pipelineSchema>;

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type CliConfig, inheritedEnv } from '../../../lib/config/cli.ts';
+import { pipelineSchema } from '../../../lib/config/pipeline.ts';
 import { migrate } from '../../../lib/db/migrate.ts';
 import type { Role } from '../../../lib/domain/roles.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -10,6 +11,7 @@ import { appEnv, webhookUrl } from './app-env.ts';
 import { type AppName, type AppProcess, startApp } from './app-process.ts';
 import { issueTokens, rememberPeople } from './people.ts';
 import { takePorts } from './ports.ts';
+import { announceRunning, withdrawRunning } from './running.ts';
 import { ensureSecrets } from './secrets.ts';
 
 export interface StackOptions {
@@ -75,6 +77,7 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
   });
   const apps = new Map<AppName, AppProcess>();
   const stop = async () => {
+    await withdrawRunning(dataDir);
     for (const app of ['edge', 'worker', 'media', 'bunny-sim'] as const)
       await apps.get(app)?.stop(STOP_DEADLINE_MS[app]);
     await services.stop();
@@ -106,14 +109,11 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
     for (const outcome of started) if (outcome.status === 'rejected') throw outcome.reason;
 
     const tokens = await issueTokens(config, env.edge.JWT_SECRET ?? secrets.jwtSecret, secrets.orgId);
+    const media = { url: `http://127.0.0.1:${ports.media}`, token: env.edge.MEDIA_TOKEN ?? '' };
     const describe = (): StackDescription => ({
       edge: { url: `http://127.0.0.1:${ports.edge}`, pid: apps.get('edge')?.pid ?? null },
       worker: { pid: apps.get('worker')?.pid ?? null },
-      media: {
-        url: `http://127.0.0.1:${ports.media}`,
-        pid: apps.get('media')?.pid ?? null,
-        token: env.edge.MEDIA_TOKEN ?? '',
-      },
+      media: { ...media, pid: apps.get('media')?.pid ?? null },
       bunnySim: realBunny
         ? null
         : {
@@ -140,6 +140,12 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
         password: env.edge.OPS_PASSWORD ?? '',
       },
       dataDir,
+    });
+    await announceRunning(dataDir, {
+      databaseUrl: services.databaseUrl,
+      redis: { url: services.redisUrl, prefix: config.REDIS_PREFIX },
+      media,
+      pipeline: pipelineSchema.parse(config),
     });
     return { describe, orgId: secrets.orgId, databaseUrl: services.databaseUrl, stop };
   } catch (error) {
