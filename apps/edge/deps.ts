@@ -3,7 +3,7 @@ import type { Verifier } from '../../lib/auth/tokens.ts';
 import type { EdgeConfig } from '../../lib/config/edge.ts';
 import type { Database } from '../../lib/db/client.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { MediaClient } from '../../lib/media/client.ts';
+import type { Fleet } from '../../lib/media/fleet.ts';
 import type { Mirror } from '../../lib/queue/mirror.ts';
 import type { Queues } from '../../lib/queue/queues.ts';
 
@@ -13,7 +13,7 @@ export interface EdgeDeps {
   database: Database;
   queues: Queues;
   mirror: Pick<Mirror, 'dispatch'>;
-  media: Pick<MediaClient, 'uploadAsset'>;
+  media: Pick<Fleet, 'uploadAsset'>;
   verify: Verifier;
   registry: Registry;
   log: Logger;

@@ -3,7 +3,7 @@ import { loadEdgeConfig } from '../../lib/config/edge.ts';
 import { openDatabase } from '../../lib/db/client.ts';
 import { markDispatched } from '../../lib/db/dispatch.ts';
 import { createLogger } from '../../lib/log.ts';
-import { createMediaClient } from '../../lib/media/client.ts';
+import { createFleet } from '../../lib/media/fleet.ts';
 import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
 import { createMirror } from '../../lib/queue/mirror.ts';
 import { openQueues } from '../../lib/queue/queues.ts';
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
       markDispatched: (renders) => markDispatched(database.db, renders),
       log,
     }),
-    media: createMediaClient({ baseUrl: config.MEDIA_URL, token: config.MEDIA_TOKEN }),
+    media: createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN }),
     verify: createVerifier({
       secret: config.JWT_SECRET,
       jwksUrl: config.JWKS_URL,

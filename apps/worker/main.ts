@@ -1,6 +1,6 @@
 import { loadWorkerConfig } from '../../lib/config/worker.ts';
 import { createLogger } from '../../lib/log.ts';
-import { createMediaClient } from '../../lib/media/client.ts';
+import { createFleet } from '../../lib/media/fleet.ts';
 import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
 import { runMain } from '../../lib/run-main.ts';
 import { onSignal } from '../../lib/shutdown.ts';
@@ -9,7 +9,7 @@ import { startWorker } from './worker.ts';
 async function main() {
   const config = loadWorkerConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
-  const media = createMediaClient({ baseUrl: config.MEDIA_URL, token: config.MEDIA_TOKEN });
+  const media = createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN });
   const registry = createRegistry('worker');
   const metrics = await serveMetrics(registry, { host: config.METRICS_HOST, port: config.METRICS_PORT });
   const worker = startWorker(config, media, registry, log);

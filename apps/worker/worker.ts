@@ -3,11 +3,12 @@ import type { WorkerConfig } from '../../lib/config/worker.ts';
 import { type Database, openDatabase } from '../../lib/db/client.ts';
 import { markDispatched } from '../../lib/db/dispatch.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Fleet } from '../../lib/media/fleet.ts';
 import { createMirror } from '../../lib/queue/mirror.ts';
 import { openQueues } from '../../lib/queue/queues.ts';
 import { runJobs } from '../../lib/queue/run-jobs.ts';
 import type { ShutdownStep } from '../../lib/shutdown.ts';
-import type { WorkerDeps, WorkerMedia } from './deps.ts';
+import type { WorkerDeps } from './deps.ts';
 import { HANDLERS } from './handlers/index.ts';
 import { startDuties } from './maintenance/duty.ts';
 import { DUTIES } from './maintenance/index.ts';
@@ -22,7 +23,7 @@ const SPARE_CONNECTIONS = DUTIES.length + 5;
  */
 export function startWorker(
   config: WorkerConfig,
-  media: WorkerMedia,
+  media: Fleet,
   registry: Registry,
   log: Logger,
 ): { steps: ShutdownStep[] } {

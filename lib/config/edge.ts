@@ -4,6 +4,7 @@ import {
   commonEnv,
   type Env,
   integer,
+  mediaUrls,
   parseEnv,
   port,
   postgresUrl,
@@ -43,7 +44,7 @@ const fields = z.object({
   REDIS_URL: redisUrl,
   REDIS_PREFIX: redisPrefix,
 
-  MEDIA_URL: url('the media service'),
+  MEDIA_URL: mediaUrls,
   MEDIA_TOKEN: secret('the media service’s bearer token'),
   MAX_UPLOAD_BYTES: integer(2_000_000_000, 1, Number.MAX_SAFE_INTEGER, 'bytes that an upload may have'),
 

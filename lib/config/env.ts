@@ -85,6 +85,14 @@ export const commaList = (what: string) =>
     .pipe(z.array(z.string()).min(1, `expects a comma-separated list: ${what}`))
     .describe(`a comma-separated list: ${what}`);
 
+/** Where the media service is: one address, or several with a comma between them; answers a list without doubles. */
+export const mediaUrls = commaList('URLs (http:// or https://) of the media service, or of several of them')
+  .refine((urls) => urls.every((item) => URL.canParse(item) && /^https?:$/.test(new URL(item).protocol)), {
+    error: 'expects URLs (http:// or https://), comma-separated: the media service, or several of them',
+  })
+  .transform((urls) => [...new Set(urls.map((item) => new URL(item).href.replace(/\/+$/, '')))])
+  .describe('URLs (http:// or https://), comma-separated: the media service, or several of them');
+
 /** What every app reads. */
 export const commonEnv = {
   NODE_ENV: z.enum(['production', 'development', 'test']).default('development').describe('production or development'),

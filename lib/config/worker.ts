@@ -4,13 +4,13 @@ import {
   commonEnv,
   type Env,
   integer,
+  mediaUrls,
   parseEnv,
   port,
   postgresUrl,
   redisPrefix,
   redisUrl,
   secret,
-  url,
 } from './env.ts';
 import { pipelineEnv } from './pipeline.ts';
 
@@ -24,7 +24,7 @@ const schema = z.object({
   DATABASE_URL: postgresUrl,
   REDIS_URL: redisUrl,
   REDIS_PREFIX: redisPrefix,
-  MEDIA_URL: url('the media service'),
+  MEDIA_URL: mediaUrls,
   MEDIA_TOKEN: secret('the bearer token that the media service accepts'),
   WORKER_NAME: z
     .string()

@@ -144,4 +144,11 @@ export type AssetAnswer = z.infer<typeof assetAnswer>;
 
 export const validateRequest = z.strictObject({ asset, kind: assetKind });
 
-export const capacityAnswer = z.object({ slots: z.int(), busy: z.int(), draining: z.boolean() });
+export const capacityAnswer = z.object({
+  /** Made anew by each process, so that several behind one address can be told apart. */
+  instance: z.string().regex(/^[\w-]{1,64}$/),
+  slots: z.int().min(0),
+  busy: z.int().min(0),
+  draining: z.boolean(),
+});
+export type Capacity = z.infer<typeof capacityAnswer>;

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
-import type { ComposeLine, ComposeRequest, VideoStatus } from '../../lib/media/contract.ts';
+import { buffer, json } from 'node:stream/consumers';
+import type { AssetAnswer, Capacity, ComposeLine, ComposeRequest, VideoStatus } from '../../lib/media/contract.ts';
 
 /** One compose call, to be answered by the test. */
 export interface ComposeCall {
@@ -24,12 +25,34 @@ export interface ScriptedMedia {
   calls: ComposeCall[];
   /** Calls with a wrong token. */
   refused: number;
+  /** What GET /capacity answers. */
+  capacity: Capacity;
+  /** Takes requests and answers none. */
+  hangs: boolean;
   /** How each call is answered; by default it succeeds at once. */
   script: (call: ComposeCall, nth: number) => void;
+  /** Uploads received, as their query; each is answered as a stored file. */
+  uploads: string[];
   /** What is said of a video; unknown ones are missing. */
   videos: Map<string, Partial<VideoStatus>>;
   close(): Promise<void>;
 }
+
+const REPORT: AssetAnswer['report'] = {
+  facts: {
+    durationMs: 1_000,
+    frames: 30,
+    width: 320,
+    height: 240,
+    frameRate: 30,
+    variableFrameRate: false,
+    videoCodec: 'h264',
+    audioCodec: null,
+    container: 'mp4',
+  },
+  errors: [],
+  warnings: [],
+};
 
 export const guidOf = (request: Pick<ComposeRequest, 'renderId'>) => `video-${request.renderId}`;
 
@@ -76,11 +99,14 @@ export async function startScriptedMedia({ port = 0, token = 'scripted-media-tok
     token,
     calls: [],
     refused: 0,
+    hangs: false,
+    capacity: { instance: randomUUID(), slots: 100, busy: 0, draining: false },
     script: (call) => {
       call.line(videoLine(call.request));
       call.line(doneLine(call.request));
       call.end();
     },
+    uploads: [],
     videos: new Map(),
     close: async () => {
       const closed = once(server, 'close');
@@ -117,12 +143,22 @@ export async function startScriptedMedia({ port = 0, token = 'scripted-media-tok
 
   const server = createServer((request, response) => {
     void (async () => {
+      if (media.hangs) return;
       if (request.headers.authorization !== `Bearer ${token}`) {
         media.refused += 1;
         return void response.writeHead(401).end();
       }
       if (request.method === 'POST' && request.url === '/v1/exercises/compose') {
         return compose((await json(request)) as ComposeRequest, response);
+      }
+      if (request.url === '/capacity') {
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(media.capacity));
+      }
+      if (request.method === 'PUT' && request.url?.startsWith('/v1/assets?')) {
+        await buffer(request);
+        media.uploads.push(request.url);
+        const answer: AssetAnswer = { sha256: 'c'.repeat(64), bytes: 1, location: 'zone:assets/x', report: REPORT };
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
       }
       const guid = /^\/v1\/exercises\/videos\/([^/]+)\/status$/.exec(request.url ?? '')?.[1];
       if (guid === undefined) return void response.writeHead(404).end();

@@ -1,6 +1,6 @@
 import { startWorker } from '../../apps/worker/worker.ts';
 import { loadWorkerConfig } from '../../lib/config/worker.ts';
-import { createMediaClient } from '../../lib/media/client.ts';
+import { createFleet } from '../../lib/media/fleet.ts';
 import { createRegistry } from '../../lib/metrics.ts';
 import { runShutdown } from '../../lib/shutdown.ts';
 import { silentLog } from './log.ts';
@@ -32,7 +32,7 @@ export function startTestWorker(
     SHUTDOWN_MS: '5000',
     ...env,
   });
-  const media = createMediaClient({ baseUrl: config.MEDIA_URL, token: config.MEDIA_TOKEN });
+  const media = createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN });
   const { steps } = startWorker(config, media, createRegistry('worker'), silentLog);
   let stopped: Promise<string[]> | undefined;
   return {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { Render } from '../../../lib/db/move.ts';
 import {
   claimRender,
@@ -84,7 +84,8 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
 async function compose(deps: WorkerDeps, render: Render, lease: HeldLease): Promise<ComposeDone> {
   const request = await composeRequestOf(deps, render);
   let recording: Promise<void> = Promise.resolve();
-  const result = await deps.media.composeRender(request, {
+  const target = deps.media.targets[randomInt(deps.media.targets.length)] ?? '';
+  const result = await deps.media.composeRender(target, request, {
     signal: lease.signal,
     silenceMs: deps.config.RENDER_SILENCE_MS,
     onLine: (line) => {

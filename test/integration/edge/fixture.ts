@@ -11,7 +11,7 @@ import { publishProgram } from '../../../lib/db/publish.ts';
 import { exerciseRenders, organisations, sessionItems, sessions } from '../../../lib/db/schema/index.ts';
 import type { RenderStatus } from '../../../lib/domain/render-states.ts';
 import type { Role } from '../../../lib/domain/roles.ts';
-import { createMediaClient } from '../../../lib/media/client.ts';
+import { createFleet } from '../../../lib/media/fleet.ts';
 import { createRegistry } from '../../../lib/metrics.ts';
 import { createMirror } from '../../../lib/queue/mirror.ts';
 import { openQueues } from '../../../lib/queue/queues.ts';
@@ -101,7 +101,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
       markDispatched: (renders) => markDispatched(database.db, renders),
       log: silentLog,
     }),
-    media: createMediaClient({ baseUrl: config.MEDIA_URL, token: config.MEDIA_TOKEN }),
+    media: createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN }),
     verify: createVerifier({ secret: config.JWT_SECRET }),
     registry: createRegistry('edge'),
     log: silentLog,

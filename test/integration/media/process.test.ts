@@ -26,6 +26,7 @@ describe('the media service as a process', () => {
     expect((await fetch(`${ready.url}/readyz`)).status).toBe(200);
     const headers = { authorization: `Bearer ${env.MEDIA_TOKEN}` };
     expect(await (await fetch(`${ready.url}/capacity`, { headers })).json()).toEqual({
+      instance: expect.any(String),
       slots: 2,
       busy: 0,
       draining: false,
