@@ -79,6 +79,7 @@ export async function createMedia(
       ...{ tools, cache, storage, stream, workDir, log },
       assets: { cache, storage, maxBytes, fileRoot: config.MEDIA_FILE_ROOT },
       cdnUrl: config.BUNNY_STORAGE_CDN_URL ?? config.BUNNY_CDN_URL,
+      titlePrefix: config.BUNNY_TITLE_PREFIX,
     },
     ...{ bakes, checks, stopping: stopping.signal, metrics, log },
     token: config.MEDIA_TOKEN,

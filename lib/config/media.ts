@@ -52,6 +52,11 @@ const schema = z.object({
     .regex(/^\d+$/, 'expects the number of the video library')
     .describe('the number of the video library'),
   BUNNY_STREAM_KEY: secret("the library's read/write key"),
+  BUNNY_TITLE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, 'expects 1 to 64 letters, digits, spaces, . _ or -: how titles begin')
+    .default('bakehouse')
+    .describe('what the titles of our videos begin with (default bakehouse)'),
   BUNNY_STORAGE_ZONE: z.string().min(1).describe('the name of the storage zone'),
   BUNNY_STORAGE_KEY: secret("the zone's password"),
 });

@@ -14,6 +14,7 @@ import { ProgressTracker } from './progress.ts';
 import { publishVideo } from './publish.ts';
 import { findStored } from './resume.ts';
 import type { Tools } from './tools.ts';
+import { videoTitle } from './video-title.ts';
 
 export interface ComposeDeps {
   tools: Tools;
@@ -25,6 +26,8 @@ export interface ComposeDeps {
   workDir: string;
   /** Public base URL of the storage zone. */
   cdnUrl: string;
+  /** What the titles of our videos begin with. */
+  titlePrefix: string;
   log: Logger;
 }
 
@@ -47,30 +50,17 @@ export function composeRender(
 ): Promise<ComposeDone> {
   return withJobDir(deps.workDir, async (jobDir) => {
     const progress = new ProgressTracker(emit);
-    const stored = await storedBefore(deps, request, signal);
+    const { recipeHash, resume } = request;
+    const stored = await findStored(deps.storage, recipeHash, resume?.masterSha256, signal);
     if (stored) return adopt(deps, request, stored, jobDir, { signal, emit });
 
     const baked = await bake(deps, request, jobDir, progress, signal);
     const { manifest, manifestUrl } = await store(deps, request, baked, progress, { signal, emit });
     const masterFile = fileOf(baked.files, baked.rungs.master);
-    const { resume } = request;
-    const video = await publish(deps, request, manifest, {
-      // A video made for other bytes must not be given these.
-      existingGuid: resume?.masterSha256 === manifest.master.sha256 ? resume.videoGuid : undefined,
-      master: async () => masterFile,
-      ...{ signal, emit },
-    });
+    const video = await publish(deps, request, manifest, { master: async () => masterFile, signal, emit });
     progress.at('upload', 1);
     return doneLine(manifest, manifestUrl, video, { segments: baked.segments, resumed: false });
   });
-}
-
-async function storedBefore(
-  { storage }: ComposeDeps,
-  { recipeHash, resume }: ComposeRequest,
-  signal: AbortSignal,
-): Promise<Manifest | undefined> {
-  return resume && findStored(storage, recipeHash, resume.masterSha256, signal);
 }
 
 /** Everything is stored: only the video may still need its bytes, or be needed anew. */
@@ -83,7 +73,6 @@ async function adopt(
 ): Promise<ComposeDone> {
   const { sha256 } = manifest.master;
   const video = await publish(deps, request, manifest, {
-    existingGuid: request.resume?.videoGuid,
     master: async () => {
       const file = join(jobDir, 'master.mp4');
       const path = artefactPath(request.recipeHash, sha256, 'mp4');
@@ -139,15 +128,18 @@ async function store(
 }
 
 function publish(
-  { stream }: ComposeDeps,
-  { recipeHash, collection }: ComposeRequest,
-  manifest: Manifest,
-  how: { existingGuid: string | undefined; master: () => Promise<string> } & ComposeEvents,
+  { stream, titlePrefix }: ComposeDeps,
+  { recipeHash, resume, collection }: ComposeRequest,
+  { master: { sha256 } }: Manifest,
+  { master, signal, emit }: { master: () => Promise<string> } & ComposeEvents,
 ) {
-  const { existingGuid, master, signal, emit } = how;
+  // A video made for other bytes must not be given these.
+  const before = resume?.masterSha256 === sha256 ? resume : undefined;
   return publishVideo(stream, {
-    ...{ recipeHash, existingGuid, collection, master, signal },
-    onVideo: (video) => emit({ type: 'video', ...video, masterSha256: manifest.master.sha256 }),
+    ...{ recipeHash, masterSha256: sha256, collection, master, signal },
+    existingGuid: before?.videoGuid,
+    givenUp: before !== undefined && before.videoGuid === undefined,
+    onVideo: (video) => emit({ type: 'video', ...video, masterSha256: sha256 }),
   });
 }
 

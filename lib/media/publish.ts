@@ -1,43 +1,39 @@
 import type { StreamClient } from '../bunny/stream-client.ts';
 import { type VideoState, videoState } from '../bunny/video-state.ts';
-import { createVideo, findEmptyVideo, uploadVideo } from '../bunny/video-upload.ts';
+import { createVideo, findByTitle, uploadVideo } from '../bunny/video-upload.ts';
 import { AppError } from '../errors.ts';
-
-/** Titles carry so much of the recipe hash: enough to be unique, short enough to be read in Bunny's own lists. */
-const HASH_CHARS = 32;
-
-export const videoTitle = (recipeHash: string) => `bakehouse ${recipeHash.slice(0, HASH_CHARS)}`;
 
 export interface PublishRequest {
   recipeHash: string;
+  masterSha256: string;
   /** A video an earlier attempt made for this very master. */
   existingGuid: string | undefined;
+  /** An earlier video of this master was given up, for what Bunny made of it: only an empty one may be taken instead. */
+  givenUp: boolean;
   collection: string | undefined;
   /** Brings the master to a local file; called only when its bytes have to go up. */
   master: () => Promise<string>;
   signal: AbortSignal;
-  /** Called as soon as the video exists and before its bytes go up. */
+  /** Called as soon as the video is known and before its bytes go up. */
   onVideo: (video: { guid: string; collectionId: string | null }) => void;
 }
 
 /**
  * Gets the master into exactly one video at Bunny Stream: one that an earlier attempt made is used wherever it still can
- * be, and its bytes are sent only where Bunny does not have them.
+ * be, whether that attempt lived to tell of it or not, and the bytes are sent only where Bunny does not have them.
  */
 export async function publishVideo(
   client: StreamClient,
   request: PublishRequest,
 ): Promise<{ guid: string; collectionId: string | null }> {
-  const { signal } = request;
-  const known = request.existingGuid ? await findVideo(client, request.existingGuid, signal) : undefined;
-  if (known && known.state !== 'failed') {
-    const video = { guid: known.guid, collectionId: known.collectionId ?? null };
-    request.onVideo(video);
-    if (known.state !== 'created' || (await upload(client, video.guid, request))) return video;
+  for (const find of [findNoted, findUntold, create]) {
+    const video = await find(client, request);
+    if (!video) continue;
+    const made = { guid: video.guid, collectionId: video.collectionId ?? null };
+    request.onVideo(made);
+    if (video.state !== 'created' || (await upload(client, video.guid, request))) return made;
   }
-  const fresh = await create(client, request);
-  if (await upload(client, fresh.guid, request)) return fresh;
-  throw new AppError('transcode_missing', { detail: `video ${fresh.guid} failed or vanished while being uploaded` });
+  throw new AppError('transcode_missing', { detail: 'a new video failed or vanished while being uploaded' });
 }
 
 /** A video's state in our words; undefined where Bunny knows no such video. */
@@ -54,18 +50,33 @@ export async function findVideo(
   }
 }
 
-async function create(client: StreamClient, { recipeHash, collection, signal, onVideo }: PublishRequest) {
-  const input = { title: videoTitle(recipeHash), ...(collection !== undefined && { collectionId: collection }) };
-  // An attempt that died between making its video and telling of it has left one, which nobody else would ever use.
-  const left = await findEmptyVideo(client, input, signal).catch((error: unknown) => {
+/** The video that the caller knows of. */
+async function findNoted(client: StreamClient, { existingGuid, signal }: PublishRequest) {
+  const video = existingGuid === undefined ? undefined : await findVideo(client, existingGuid, signal);
+  return video?.state === 'failed' ? undefined : video;
+}
+
+/**
+ * What an attempt left that died between making its video and telling of it, which nobody else would ever use: a video
+ * of our title with the very bytes of this master, else an empty one. A listing that cannot be had is no reason to stop.
+ */
+async function findUntold(client: StreamClient, request: PublishRequest) {
+  const { masterSha256, givenUp, signal } = request;
+  const isOurs = (video: VideoState) => !givenUp && video.state !== 'failed' && video.originalSha256 === masterSha256;
+  return findByTitle(client, inputOf(request), isOurs, signal).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'bunny_unavailable') return undefined;
     throw error;
   });
-  const video = left ?? (await createVideo(client, input, { signal })).video;
-  const made = { guid: video.guid, collectionId: video.collectionId || null };
-  onVideo(made);
-  return made;
 }
+
+async function create(client: StreamClient, request: PublishRequest) {
+  return (await createVideo(client, inputOf(request), { signal: request.signal })).video;
+}
+
+const inputOf = ({ recipeHash, collection }: PublishRequest) => ({
+  title: videoTitle(recipeHash),
+  ...(collection !== undefined && { collectionId: collection }),
+});
 
 /** False where the video cannot take the bytes any more, so that another one is needed. */
 async function upload(client: StreamClient, guid: string, { master, signal }: PublishRequest): Promise<boolean> {
