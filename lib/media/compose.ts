@@ -136,7 +136,8 @@ function publish(
   // A video made for other bytes must not be given these.
   const before = resume?.masterSha256 === sha256 ? resume : undefined;
   return publishVideo(stream, {
-    ...{ recipeHash, masterSha256: sha256, collection, master, signal },
+    title: videoTitle(titlePrefix, recipeHash),
+    ...{ masterSha256: sha256, collection, master, signal },
     existingGuid: before?.videoGuid,
     givenUp: before !== undefined && before.videoGuid === undefined,
     onVideo: (video) => emit({ type: 'video', ...video, masterSha256: sha256 }),

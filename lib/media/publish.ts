@@ -4,7 +4,8 @@ import { createVideo, findByTitle, uploadVideo } from '../bunny/video-upload.ts'
 import { AppError } from '../errors.ts';
 
 export interface PublishRequest {
-  recipeHash: string;
+  /** As `videoTitle` makes it: an attempt that lost its video finds it by this. */
+  title: string;
   masterSha256: string;
   /** A video an earlier attempt made for this very master. */
   existingGuid: string | undefined;
@@ -73,8 +74,8 @@ async function create(client: StreamClient, request: PublishRequest) {
   return (await createVideo(client, inputOf(request), { signal: request.signal })).video;
 }
 
-const inputOf = ({ recipeHash, collection }: PublishRequest) => ({
-  title: videoTitle(recipeHash),
+const inputOf = ({ title, collection }: PublishRequest) => ({
+  title,
   ...(collection !== undefined && { collectionId: collection }),
 });
 
