@@ -36,8 +36,8 @@ const ATTEMPTS = {
  * of their hash, so that moves over many rows never wait for each other in a circle; and not more strongly than the
  * update itself would: a publish that has linked an item to the row holds a key share of it.
  *
- * No row back means "not yours, or not in that state": an ordinary outcome. A move into `failed` also tells the
- * exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
+ * No row back means "not yours, or not in that state": an ordinary outcome. A move of which the table says so also tells
+ * the exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
  */
 export async function move(
   db: Executor,
@@ -84,7 +84,7 @@ export async function move(
     ), logged as (
       insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)
       select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb from moved
-    )${to === 'failed' ? notify : sql``}
+    )${'tellsOwner' in effect ? notify : sql``}
     select * from moved`,
   );
   return result.map((row) => decodeRow(exerciseRenders, row));

@@ -15,6 +15,8 @@ interface Move {
   newGeneration?: true;
   /** The write must carry the lease token of the claim. */
   fenced?: true;
+  /** The exercise's owner is told: a video that was asked for will not come. Not where somebody decided just that. */
+  tellsOwner?: true;
 }
 
 /**
@@ -29,11 +31,11 @@ export const MOVES = {
   retry: { from: ['rendering'], to: 'pending', attempts: 'keep', fenced: true },
   /** The worker died: its lease ran out. */
   'lease-expired': { from: ['rendering'], to: 'pending', attempts: 'keep' },
-  'lease-exhausted': { from: ['rendering'], to: 'failed', attempts: 'keep' },
-  'dead-letter': { from: ['rendering'], to: 'failed', attempts: 'keep', fenced: true },
+  'lease-exhausted': { from: ['rendering'], to: 'failed', attempts: 'keep', tellsOwner: true },
+  'dead-letter': { from: ['rendering'], to: 'failed', attempts: 'keep', fenced: true, tellsOwner: true },
   uploaded: { from: ['rendering'], to: 'transcoding', attempts: 'keep', fenced: true },
   finished: { from: ['transcoding'], to: 'ready', attempts: 'keep' },
-  'transcode-failed': { from: ['transcoding'], to: 'failed', attempts: 'keep' },
+  'transcode-failed': { from: ['transcoding'], to: 'failed', attempts: 'keep', tellsOwner: true },
   /** The video or its bytes are gone from Bunny: bake again, bounded by the attempts. */
   'transcode-lost': { from: ['transcoding'], to: 'pending', attempts: 'keep' },
   /** Somebody decided that it is not to be made; whoever is at work on it finds its lease gone. */
