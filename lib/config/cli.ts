@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commonEnv, type Env, parseEnv, postgresUrl, redisPrefix, redisUrl, secret, url } from './env.ts';
+import { commonEnv, type Env, mediaUrls, parseEnv, postgresUrl, redisPrefix, redisUrl, secret, url } from './env.ts';
 import { pipelineEnv } from './pipeline.ts';
 
 const schema = z.object({
@@ -9,7 +9,7 @@ const schema = z.object({
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
   REDIS_PREFIX: redisPrefix,
-  MEDIA_URL: url('the media service').optional(),
+  MEDIA_URL: mediaUrls.optional(),
   MEDIA_TOKEN: secret('the bearer token that the media service accepts').optional(),
   JWT_SECRET: z.string().optional(),
   JWT_ISSUER: z.string().optional(),

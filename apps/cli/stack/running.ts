@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { CliConfig } from '../../../lib/config/cli.ts';
 import { type PipelineConfig, pipelineSchema } from '../../../lib/config/pipeline.ts';
+import type { FleetOptions } from '../../../lib/media/fleet.ts';
 import { livingProcess, recordOf } from '../../../lib/services/process-record.ts';
 
 /** The installation that an operator's command works on. */
@@ -11,7 +12,7 @@ export interface Installation {
   /** Null where the environment does not say: a command that only looks at the queue can do without. */
   redis: { url: string; prefix: string } | null;
   /** Null where the environment does not say; `requireMedia` has the sentence for that. */
-  media: { url: string; token: string } | null;
+  media: Pick<FleetOptions, 'targets' | 'token'> | null;
   /** What the workers there go by, as far as this process can know. */
   pipeline: PipelineConfig;
 }
@@ -22,7 +23,7 @@ const FILE = 'stack.json';
 const runningSchema = z.object({
   databaseUrl: z.string(),
   redis: z.object({ url: z.string(), prefix: z.string() }),
-  media: z.object({ url: z.string(), token: z.string() }),
+  media: z.object({ targets: z.array(z.string()), token: z.string() }),
   pipeline: pipelineSchema,
 });
 type Running = z.infer<typeof runningSchema>;
@@ -54,13 +55,13 @@ export async function findInstallation(config: CliConfig, dataDir?: string): Pro
   return {
     databaseUrl: DATABASE_URL,
     redis: REDIS_URL ? { url: REDIS_URL, prefix: REDIS_PREFIX } : (same?.redis ?? null),
-    media: MEDIA_URL && MEDIA_TOKEN ? { url: MEDIA_URL, token: MEDIA_TOKEN } : (same?.media ?? null),
+    media: MEDIA_URL && MEDIA_TOKEN ? { targets: MEDIA_URL, token: MEDIA_TOKEN } : (same?.media ?? null),
     pipeline: same?.pipeline ?? pipelineSchema.parse(config),
   };
 }
 
-/** The media service of the installation, for commands that ask Bunny through it. */
-export function requireMedia({ media }: Installation): { url: string; token: string } {
+/** The media services of the installation, for commands that ask Bunny through them: what `createFleet` takes. */
+export function requireMedia({ media }: Installation): NonNullable<Installation['media']> {
   if (media) return media;
   throw new Error('MEDIA_URL and MEDIA_TOKEN are not set: the media service, which asks Bunny for us.');
 }

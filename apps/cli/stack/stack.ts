@@ -144,7 +144,7 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
     await announceRunning(dataDir, {
       databaseUrl: services.databaseUrl,
       redis: { url: services.redisUrl, prefix: config.REDIS_PREFIX },
-      media,
+      media: { targets: [media.url], token: media.token },
       pipeline: pipelineSchema.parse(config),
     });
     return { describe, orgId: secrets.orgId, databaseUrl: services.databaseUrl, stop };

@@ -15,7 +15,7 @@ import { makeTempDir } from '../../support/temp-dir.ts';
 const running = {
   databaseUrl: 'postgres://here/bakehouse',
   redis: { url: 'redis://here', prefix: 'mine' },
-  media: { url: 'http://here:1', token: 'a-token-of-enough-characters' },
+  media: { targets: ['http://here:1'], token: 'a-token-of-enough-characters' },
   pipeline: pipelineSchema.parse({ SWEEP_MS: '250' }),
 };
 const find = (dataDir: string, env: Record<string, string> = {}): Promise<Installation> =>
@@ -66,12 +66,12 @@ describe('the installation that a command works on', () => {
     await announceRunning(dataDir, running);
     const same = await find(dataDir, {
       DATABASE_URL: running.databaseUrl,
-      MEDIA_URL: 'http://given:2',
+      MEDIA_URL: 'http://given:2,http://given:3',
       MEDIA_TOKEN: 'another-token-of-enough-characters',
     });
     expect(same).toEqual({
       ...running,
-      media: { url: 'http://given:2', token: 'another-token-of-enough-characters' },
+      media: { targets: ['http://given:2', 'http://given:3'], token: 'another-token-of-enough-characters' },
     });
   });
 });
