@@ -14,33 +14,41 @@ export async function createVideo(
   client: StreamClient,
   input: { title: string; collectionId?: string },
   { signal }: CallOptions = {},
-): Promise<{ video: VideoModel; found: boolean }> {
+): Promise<{ video: VideoState; found: boolean }> {
   for (let failed = 1; ; failed += 1) {
     try {
-      return { video: await client.create(input, { signal }), found: false };
+      return { video: videoState(await client.create(input, { signal })), found: false };
     } catch (error) {
       if (!worthRetrying(error)) throw error;
       // The wait also lets a listing that lags behind catch up.
       await backOff(failed, error, signal);
-      const video = await findEmptyVideo(client, input, signal);
+      const video = await findByTitle(client, input, () => false, signal);
       if (video) return { video, found: true };
       if (failed >= TRIES) throw error;
     }
   }
 }
 
-/** The first video of exactly this title that has no bytes yet. Walks through the library where it cannot be searched. */
-export async function findEmptyVideo(
+/**
+ * The first video of exactly this title that `accept` takes; where none is taken, the first empty one. Walks through the
+ * library where it cannot be searched.
+ */
+export async function findByTitle(
   client: StreamClient,
   { title, collectionId }: { title: string; collectionId?: string },
+  accept: (video: VideoState) => boolean,
   signal: AbortSignal | undefined,
-): Promise<VideoModel | undefined> {
+): Promise<VideoState | undefined> {
   const within = { ...(collectionId !== undefined && { collectionId }), signal };
   const first = async (videos: AsyncGenerator<VideoModel>) => {
-    for await (const video of videos) {
-      if (video.title === title && videoState(video).state === 'created') return video;
+    let empty: VideoState | undefined;
+    for await (const model of videos) {
+      if (model.title !== title) continue;
+      const video = videoState(model);
+      if (accept(video)) return video;
+      if (video.state === 'created') empty ??= video;
     }
-    return undefined;
+    return empty;
   };
   try {
     return await first(client.list({ ...within, search: title }));

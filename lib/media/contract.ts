@@ -18,8 +18,11 @@ export const composeRequest = z.strictObject({
   recipe: recipeSchema,
   /** Every sha256 that the recipe names, once. */
   assets: z.array(asset).min(1).max(200),
-  /** What an earlier attempt reached; used where storage and Bunny still have it. */
-  resume: z.strictObject({ masterSha256: sha256Hex, videoGuid: z.string().min(1).max(64) }).optional(),
+  /**
+   * What an earlier attempt reached; used where storage and Bunny still have it. A master without a video: the video it
+   * had was given up, so another one is wanted.
+   */
+  resume: z.strictObject({ masterSha256: sha256Hex, videoGuid: z.string().min(1).max(64).optional() }).optional(),
   /** Bunny collection to put the video into. */
   collection: z.string().max(64).optional(),
 });
@@ -107,6 +110,71 @@ export const videoStatus = z.object({
   ),
 });
 export type VideoStatus = z.infer<typeof videoStatus>;
+
+const recipeHashPrefix = z.string().regex(/^[0-9a-f]{32}$/);
+
+/** One page of the video library, the newest first; pages shift while videos come and go. */
+export const videoPage = z.object({
+  videos: z.array(
+    z.object({
+      guid: z.string(),
+      title: z.string(),
+      /** What the title carries of the recipe hash; null for a video that is not ours. */
+      recipeHashPrefix: recipeHashPrefix.nullable(),
+      /** When it was made, in UTC; null where Bunny does not say. */
+      uploadedAt: z.iso.datetime().nullable(),
+    }),
+  ),
+  more: z.boolean(),
+});
+export type VideoPage = z.infer<typeof videoPage>;
+export type ListedVideo = VideoPage['videos'][number];
+
+/** False where there was no such video any more. */
+export const videoDeletion = z.object({ deleted: z.boolean() });
+
+/** Recipe hashes under which something is stored, in their order; `more` lie behind the last one. */
+export const storedPage = z.object({ recipeHashes: z.array(sha256Hex), more: z.boolean() });
+export type StoredPage = z.infer<typeof storedPage>;
+
+/** How many renders one check may name. */
+export const MAX_CHECKED = 50;
+
+export const artefactCheck = z.strictObject({
+  renders: z.array(z.strictObject({ recipeHash: sha256Hex, masterSha256: sha256Hex })).min(1).max(MAX_CHECKED),
+});
+export type ArtefactCheck = z.infer<typeof artefactCheck>;
+
+/**
+ * In the order asked. `whole`: the manifest is there, names the master asked for, and all that it names is there.
+ * `broken`: it is not so. `unknown`: storage could not be asked.
+ */
+export const artefactReport = z.object({ states: z.array(z.enum(['whole', 'broken', 'unknown'])) });
+export type ArtefactReport = z.infer<typeof artefactReport>;
+
+/** What a row knows of its render: enough to put its manifest together from the files that are stored. */
+export const rebuildRequest = z.strictObject({
+  recipeHash: sha256Hex,
+  recipe: recipeSchema,
+  /** The voice clips that the recipe names: their lengths settle which of two cues is heard. */
+  assets: z.array(asset).max(200),
+  masterSha256: sha256Hex,
+  durationMs: z.int().positive(),
+  baselines: z.array(baseline).max(10),
+  posterUrl: z.string().max(2048),
+  captionsUrl: z.string().max(2048).nullable(),
+  warnings: z.array(warning).max(100),
+  /** Say what would come of it, and store nothing. */
+  dryRun: z.boolean().default(false),
+});
+export type RebuildRequest = z.input<typeof rebuildRequest>;
+
+/** `incomplete` names what is missing in storage or is not what the row says, for the log. */
+export const rebuildAnswer = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('rebuilt') }),
+  z.object({ outcome: z.literal('incomplete'), missing: z.array(z.string()) }),
+]);
+export type RebuildAnswer = z.infer<typeof rebuildAnswer>;
 
 export const assetTier = z.string().regex(/^(platform|org:[0-9a-f-]{36})$/, 'expects platform or org:{id}');
 export const assetKind = z.enum(['source', 'cue']);

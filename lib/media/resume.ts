@@ -8,16 +8,18 @@ const MAX_MANIFEST_BYTES = 32 * 1024 * 1024;
 
 /**
  * The manifest of an earlier bake, where the zone holds it and everything that it names, and its master is the one asked
- * for; undefined otherwise. A zone that cannot be asked is an error, not an answer.
+ * for (any, where `masterSha256` is undefined: an attempt that died before it could tell has left it); undefined
+ * otherwise. A zone that cannot be asked is an error, not an answer.
  */
 export async function findStored(
   storage: Pick<StorageClient, 'get' | 'list'>,
   recipeHash: string,
-  masterSha256: string,
+  masterSha256: string | undefined,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {
   const manifest = await readManifest(storage, recipeHash, signal);
-  if (manifest?.master.sha256 !== masterSha256 || manifest.recipeHash !== recipeHash) return undefined;
+  if (manifest?.recipeHash !== recipeHash) return undefined;
+  if (masterSha256 !== undefined && manifest.master.sha256 !== masterSha256) return undefined;
   const objects = await storage.list(rendersDir(recipeHash), { signal });
   const present = new Map(objects.map(({ path, bytes }) => [lastPart(path), bytes]));
   const { master, poster, baselines, captions } = manifest;

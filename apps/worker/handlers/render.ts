@@ -113,8 +113,10 @@ async function composeRequestOf({ database }: WorkerDeps, render: Render): Promi
     recipeHash: render.recipeHash,
     recipe: render.recipe,
     assets: [...contents].map((sha256) => ({ sha256, location: `zone:${assetPath(owner, sha256)}` })),
-    ...(render.masterSha256 &&
-      render.videoGuid && { resume: { masterSha256: render.masterSha256, videoGuid: render.videoGuid } }),
+    // A row with a master and no video has given that video up.
+    ...(render.masterSha256 && {
+      resume: { masterSha256: render.masterSha256, ...(render.videoGuid && { videoGuid: render.videoGuid }) },
+    }),
   };
 }
 

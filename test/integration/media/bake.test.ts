@@ -126,6 +126,7 @@ describe('what is paid for', () => {
   it('makes the same master byte by byte, in another process with nothing cached', async () => {
     const request = requestFor(source, { reps: 4, tempo: { out: 1.3, hold: 0.5, back: 0.7, pause: null } });
     const here = await media.bake(request);
+    await media.sim.storage.delete(new URL(here.done.manifestUrl).pathname.slice(1));
     const other = await startMedia({ MEDIA_ENCODERS: '1' }, { sim: media.sim });
     try {
       const there = await other.bake(request);
