@@ -1,3 +1,4 @@
+import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { AppError, toAppError } from '../../../lib/errors.ts';
@@ -5,10 +6,14 @@ import { composeRender } from '../../../lib/media/compose.ts';
 import { type ComposeLine, type ComposeRequest, composeRequest } from '../../../lib/media/contract.ts';
 import { checkRequest } from '../../../lib/media/request.ts';
 import type { MediaDeps } from '../deps.ts';
+import { lineStream } from '../line-stream.ts';
 import { parseBody } from '../parse.ts';
 
 /** A recipe with the locations of a hundred clips is some 30 kilobytes. */
 const MAX_BODY_BYTES = 512 * 1024;
+
+/** A caller that has not taken one of so many heartbeats is gone. */
+const UNREAD_HEARTBEATS = 30;
 
 /** Bakes, and answers with a line of JSON for whatever happens; the last line decides. */
 export const composeRoutes = (deps: MediaDeps) => {
@@ -27,7 +32,15 @@ export const composeRoutes = (deps: MediaDeps) => {
     const request = await parseBody(c, composeRequest);
     checkRequest(request);
     const leave = deps.bakes.enter();
-    return new Response(answer(deps, request, c.req.raw.signal, leave), {
+    const answer = lineStream({
+      heartbeatMs: deps.heartbeatMs,
+      unreadMs: deps.heartbeatMs * UNREAD_HEARTBEATS,
+      signal: AbortSignal.any([c.req.raw.signal, deps.stopping]),
+      hangUp: () => (c.env as HttpBindings).outgoing.destroy(),
+      // The slot is given back when the bake has ended, with all its processes, not when the caller has gone.
+      work: (signal, emit) => bakeToLine(deps, request, signal, emit).finally(leave),
+    });
+    return new Response(answer, {
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',
         'cache-control': 'no-store',
@@ -38,40 +51,6 @@ export const composeRoutes = (deps: MediaDeps) => {
     });
   });
 };
-
-/** The slot is given back when the bake has ended, with all its processes, not when the caller has gone. */
-function answer(
-  deps: MediaDeps,
-  request: ComposeRequest,
-  caller: AbortSignal,
-  leave: () => void,
-): ReadableStream<Uint8Array> {
-  const gone = new AbortController();
-  const signal = AbortSignal.any([gone.signal, caller, deps.stopping]);
-  const encoder = new TextEncoder();
-  let heartbeat: NodeJS.Timeout | undefined;
-  return new ReadableStream({
-    start(controller) {
-      let last: ComposeLine = { type: 'progress', stage: 'stage', percent: 0, etaMs: null };
-      const send = (line: ComposeLine) => {
-        if (line.type === 'progress') last = line;
-        heartbeat?.refresh();
-        if (!gone.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
-      };
-      heartbeat = setInterval(() => send(last), deps.heartbeatMs);
-      void bakeToLine(deps, request, signal, send).then((line) => {
-        clearInterval(heartbeat);
-        leave();
-        send(line);
-        if (!gone.signal.aborted) controller.close();
-      });
-    },
-    cancel() {
-      clearInterval(heartbeat);
-      gone.abort();
-    },
-  });
-}
 
 /** Resolves to the last line, whatever happens. */
 async function bakeToLine(
