@@ -1,0 +1,71 @@
+/**
+ * The limiter's Lua scripts. Keys: the permits, a sorted set of `<uuid> <target>` by expiry in milliseconds; what is
+ * announced, a hash of `<target> <instance>` to `<slots> <expiry>`. All by the clock of Redis. To release is a ZREM.
+ */
+
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+/** Needs `now` and `announced`, the key; leaves `slots` by target and their sum `total`. */
+const SLOTS = `
+local slots, total = {}, 0
+local fields = redis.call('HGETALL', announced)
+for i = 1, #fields, 2 do
+  local target = string.match(fields[i], '^(%S+) ')
+  local count, expiry = string.match(fields[i + 1], '^(%d+) (%d+)$')
+  if tonumber(expiry) <= now then
+    redis.call('HDEL', announced, fields[i])
+  else
+    slots[target] = (slots[target] or 0) + tonumber(count)
+    total = total + tonumber(count)
+  end
+end
+`;
+
+/**
+ * KEYS permits, announced. ARGV permit's ms, total that replaces the announced one or -1, id of the new permit, number
+ * of targets, the targets, members that the caller holds already (added again where they are missing). Answers kind,
+ * target, capacity.
+ */
+export const ACQUIRE = `${NOW}
+local announced = KEYS[2]
+${SLOTS}
+local expiry, limit, id, targets = now + ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+for i = 5 + targets, #ARGV do redis.call('ZADD', KEYS[1], expiry, ARGV[i]) end
+local members = redis.call('ZRANGE', KEYS[1], 0, -1)
+local used = {}
+for _, member in ipairs(members) do
+  local target = string.sub(member, 38)
+  used[target] = (used[target] or 0) + 1
+end
+local best, most
+for i = 5, 4 + targets do
+  local target = ARGV[i]
+  if (slots[target] or 0) > 0 then
+    local free = slots[target] - (used[target] or 0)
+    if most == nil or free > most then best, most = target, free end
+  end
+end
+local capacity = total
+if limit >= 0 then capacity = limit end
+if best == nil then return {'unannounced', '', capacity} end
+if limit >= 0 and #members >= limit or limit < 0 and most <= 0 then return {'full', '', capacity} end
+redis.call('ZADD', KEYS[1], expiry, id .. ' ' .. best)
+return {'granted', best, capacity}
+`;
+
+/** KEYS permits. ARGV permit's ms, members. Adds those that are missing. */
+export const RENEW = `${NOW}
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[i]) end
+`;
+
+/** KEYS announced. ARGV field, slots, announcement's ms. Answers the sum of all slots. */
+export const ANNOUNCE = `${NOW}
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. (now + ARGV[3]))
+local announced = KEYS[1]
+${SLOTS}
+return total
+`;
