@@ -30,6 +30,8 @@ export function openQueues({ redisUrl, prefix }: QueueConnection, log: Logger): 
     // A producer may not wait for a lost Redis: the command fails, the sweep makes up for it.
     maxRetriesPerRequest: 1,
     connectTimeout: 2_000,
+    // A connection that has died without a word is replaced; TCP itself may need a quarter of an hour to notice.
+    socketTimeout: 5_000,
     retryStrategy: (times) => Math.min(1_000, 100 * times),
   });
   connection.on('error', (err) => log.debug({ err }, 'redis connection'));

@@ -1,29 +1,27 @@
-import { DelayedError, type Job, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
-import type { Logger } from '../log.ts';
-import { JOBS, type JobKind, type JobPayload, later, type Outcome } from './jobs.ts';
-import { type QueueConnection, withDeadline } from './queues.ts';
+import type { Queue } from 'bullmq';
+import { type Consumer, type ConsumerOptions, openConsumer } from './consumer.ts';
+import type { JobKind } from './jobs.ts';
+import { holdsWork, watchConsumption } from './watchdog.ts';
 
-/** Why a running job is told to stop; the cause that the history will name. */
-export type StopCause = 'shutdown' | 'lock-lost';
+export type { Handler, StopCause } from './consumer.ts';
 
-export type Handler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortSignal) => Promise<Outcome>;
-
-export interface RunJobsOptions<K extends JobKind> extends QueueConnection {
-  kind: K;
-  concurrency: number;
-  /**
-   * How long BullMQ takes a job for alive without a renewal, and how often it looks; the job of a dead worker is out of
-   * the way after at most twice that. Default 30 000, BullMQ's own.
-   */
-  lockMs?: number;
-  /** At most so many job starts per duration, over all workers of the queue. */
-  limiter?: { max: number; duration: number };
-  handler: Handler<K>;
-  log: Logger;
+export interface RunJobsOptions<K extends JobKind> extends ConsumerOptions<K> {
+  /** Has a consumer that has stopped without saying so noticed and replaced. */
+  watch?: {
+    /** The producers' side of the same queue: it is asked over another connection than the consumer's. */
+    queue: Queue;
+    /** How long nothing may be taken, though there is something to take. */
+    stallMs: number;
+    /** Told of a stall; where replacing the consumer has not helped, only a new process can. */
+    onStalled: (then: 'replaced' | 'given-up') => void;
+    /** Told when jobs are taken again, or none are left. */
+    onRecovered: () => void;
+  };
 }
 
 export interface JobRunner {
+  /** False while there are jobs that this process should take and does not. */
+  isConsuming(): boolean;
   /**
    * Takes no more jobs, tells the running ones to stop with cause `shutdown` and waits for them, at most `deadlineMs`;
    * also where Redis is unreachable, where BullMQ's own close() would wait for ever.
@@ -31,63 +29,54 @@ export interface JobRunner {
   close(deadlineMs: number): Promise<void>;
 }
 
+/** So often in a row a consumer is replaced. */
+const REPLACEMENTS = 3;
+
 /**
  * Consumes one kind of job. A handler answers how its job ends; it throws only where even that could not be decided,
  * and then nothing is lost either: rows are freed by their lease, webhooks by the replay sweep.
  *
- * The `signal` a handler gets is aborted with a `StopCause` as its reason.
+ * The `signal` a handler gets is aborted with a `StopCause` as its reason. A lock counts as lost only while the queue
+ * knows the job, and so may have given it to another.
+ *
+ * A consumer that is found to have stopped is replaced, connection and all; what it has under way goes on and is, for as
+ * long as that takes, on top of `concurrency`.
  */
 export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunner {
-  const { kind, handler, log } = options;
-  const running = new Map<string, AbortController>();
-  let closing = false;
-  const connection = new Redis(options.redisUrl, {
-    // Demanded by BullMQ for its blocking reads.
-    maxRetriesPerRequest: null,
-    connectTimeout: 2_000,
-    retryStrategy: (times) => Math.min(1_000, 100 * times),
-  });
-  connection.on('error', (err) => log.debug({ err }, 'redis connection'));
-
-  const process = async (job: Job, token?: string) => {
-    const payload = JOBS[kind].payload.parse(job.data) as JobPayload<K>;
-    const id = job.id ?? '';
-    const controller = new AbortController();
-    running.set(id, controller);
-    try {
-      // BullMQ may hand out what it had fetched already when it was told to close.
-      const outcome = closing ? later('shutdown', 0) : await handler(payload, controller.signal);
-      if (outcome.kind === 'done') return outcome.note;
-      await job.moveToDelayed(Date.now() + outcome.delayMs, token);
-      throw new DelayedError(outcome.note);
-    } finally {
-      running.delete(id);
-    }
+  const { kind, watch: watching, log } = options;
+  let current = openConsumer(options);
+  const former: Consumer[] = [];
+  const replace = () => {
+    current.abandon();
+    former.push(current);
+    current = openConsumer(options);
   };
 
-  const worker = new Worker(JOBS[kind].queue, process, {
-    connection,
-    prefix: options.prefix,
-    concurrency: options.concurrency,
-    lockDuration: options.lockMs ?? 30_000,
-    stalledInterval: options.lockMs ?? 30_000,
-    ...(options.limiter && { limiter: options.limiter }),
-    // How often BullMQ thinks a job has stalled decides nothing here: a row's lease does.
-    maxStalledCount: 1_000,
-  });
-  worker.on('error', (err) => log.debug({ err, kind }, 'worker'));
-  worker.on('failed', (job, err) => log.error({ err, kind, jobId: job?.id }, 'job failed unexpectedly'));
-  worker.on('lockRenewalFailed', (ids) => {
-    for (const id of ids) running.get(id)?.abort('lock-lost' satisfies StopCause);
-  });
+  const watch =
+    watching &&
+    watchConsumption({
+      stallMs: watching.stallMs,
+      taken: () => [current, ...former].reduce((sum, consumer) => sum + consumer.taken(), 0),
+      hasFreeSlot: () => current.running() < options.concurrency,
+      hasWork: () => holdsWork(watching.queue, options.limiter?.max),
+      onStalled: (times) => {
+        const then = times <= REPLACEMENTS ? 'replaced' : 'given-up';
+        log.error({ kind, times, then }, 'jobs are waiting and none is taken');
+        if (then === 'replaced') replace();
+        watching.onStalled(then);
+      },
+      onRecovered: () => {
+        log.info({ kind }, 'jobs are taken again, or none are left');
+        watching.onRecovered();
+      },
+      log,
+    });
 
   return {
+    isConsuming: () => !watch?.isStalled(),
     close: async (deadlineMs) => {
-      closing = true;
-      const closed = worker.close();
-      for (const controller of running.values()) controller.abort('shutdown' satisfies StopCause);
-      await withDeadline(closed, deadlineMs).catch((err) => log.warn({ err, kind }, 'worker did not close in time'));
-      connection.disconnect();
+      watch?.close();
+      await Promise.all([current, ...former].map((consumer) => consumer.close(deadlineMs)));
     },
   };
 }

@@ -1,0 +1,147 @@
+import { DelayedError, ErrorCode, Job, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import type { Logger } from '../log.ts';
+import { JOBS, type JobKind, type JobPayload, later, type Outcome } from './jobs.ts';
+import { type QueueConnection, withDeadline } from './queues.ts';
+
+/** Why a running job is told to stop; the cause that the history will name. */
+export type StopCause = 'shutdown' | 'lock-lost';
+
+export type Handler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortSignal) => Promise<Outcome>;
+
+export interface ConsumerOptions<K extends JobKind> extends QueueConnection {
+  kind: K;
+  concurrency: number;
+  /**
+   * How long BullMQ takes a job for alive without a renewal, and how often it looks; the job of a dead worker is out of
+   * the way after at most twice that. Default 30 000, BullMQ's own.
+   */
+  lockMs?: number;
+  /** At most so many job starts per duration, over all workers of the queue. */
+  limiter?: { max: number; duration: number };
+  handler: Handler<K>;
+  log: Logger;
+}
+
+/** One BullMQ worker with a connection of its own. */
+export interface Consumer {
+  /** Jobs taken so far. */
+  taken(): number;
+  /** Jobs whose handler is at work. */
+  running(): number;
+  /**
+   * Lets go of Redis at once and takes nothing more, while what is running goes on. The queue will take those jobs for
+   * stalled and hand them out again, to find that their rows are not claimable.
+   */
+  abandon(): void;
+  /** Takes nothing more, tells what is running to stop with cause `shutdown` and waits for it, at most so long. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const JOB_LOOKUP_MS = 2_000;
+
+/** What BullMQ says of a job that is not ours any more: forgotten, unlocked, given to another, moved on. */
+const NOT_OURS: ReadonlySet<unknown> = new Set([
+  ErrorCode.JobNotExist,
+  ErrorCode.JobLockNotExist,
+  ErrorCode.JobNotInState,
+  ErrorCode.JobLockMismatch,
+]);
+const isNotOurs = (err: unknown) => err instanceof Error && 'code' in err && NOT_OURS.has(err.code);
+
+export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Consumer {
+  const { kind, handler, log } = options;
+  const running = new Map<string, { controller: AbortController; ended: Promise<unknown> }>();
+  let taken = 0;
+  let leaving = false;
+  let abandoned = false;
+  const connection = new Redis(options.redisUrl, {
+    // Demanded by BullMQ for its blocking reads.
+    maxRetriesPerRequest: null,
+    connectTimeout: 2_000,
+    retryStrategy: (times) => Math.min(1_000, 100 * times),
+  });
+  connection.on('error', (err) => log.debug({ err }, 'redis connection'));
+
+  const handle = async (job: Job): Promise<Outcome> => {
+    const payload = JOBS[kind].payload.parse(job.data) as JobPayload<K>;
+    // BullMQ may hand out what it had fetched already when it was told to close.
+    if (leaving) return later('shutdown', 0);
+    const id = job.id ?? '';
+    const controller = new AbortController();
+    const ended = handler(payload, controller.signal);
+    running.set(id, { controller, ended });
+    try {
+      return await ended;
+    } finally {
+      running.delete(id);
+    }
+  };
+
+  const process = async (job: Job, token?: string) => {
+    taken += 1;
+    const outcome = await handle(job);
+    if (outcome.kind === 'done' || abandoned) return outcome.note;
+    try {
+      await job.moveToDelayed(Date.now() + outcome.delayMs, token);
+    } catch (err) {
+      if (!isNotOurs(err)) throw err;
+      // What is to run again is pending in Postgres, and the sweep adds a job for it where Redis has none.
+      log.debug({ err, kind, jobId: job.id }, 'a job to be delayed was not ours any more');
+      return outcome.note;
+    }
+    throw new DelayedError(outcome.note);
+  };
+
+  const lockLost = async (id: string) => {
+    try {
+      // A Redis that was flushed knows no job, and so nobody who could have been given it: the row's lease decides alone.
+      if (!(await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS))) {
+        log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
+        return;
+      }
+    } catch (err) {
+      // The next renewal will fail and ask again.
+      log.debug({ err, kind, jobId: id }, 'a lost lock could not be looked into');
+      return;
+    }
+    running.get(id)?.controller.abort('lock-lost' satisfies StopCause);
+  };
+
+  const worker = new Worker(JOBS[kind].queue, process, {
+    connection,
+    prefix: options.prefix,
+    concurrency: options.concurrency,
+    lockDuration: options.lockMs ?? 30_000,
+    stalledInterval: options.lockMs ?? 30_000,
+    ...(options.limiter && { limiter: options.limiter }),
+    // How often BullMQ thinks a job has stalled decides nothing here: a row's lease does.
+    maxStalledCount: 1_000,
+  });
+  // A job that vanished while it ran ends in one of these, too.
+  worker.on('error', (err) => log.debug({ err, kind }, 'worker'));
+  worker.on('failed', (job, err) => log.error({ err, kind, jobId: job?.id }, 'job failed unexpectedly'));
+  worker.on('lockRenewalFailed', (ids) => {
+    for (const id of ids) void lockLost(id);
+  });
+
+  return {
+    taken: () => taken,
+    running: () => running.size,
+    abandon: () => {
+      leaving = true;
+      abandoned = true;
+      worker.close(true).catch((err) => log.debug({ err, kind }, 'abandoned worker'));
+      connection.disconnect();
+    },
+    close: async (deadlineMs) => {
+      leaving = true;
+      const closed = abandoned ? Promise.allSettled([...running.values()].map(({ ended }) => ended)) : worker.close();
+      for (const { controller } of running.values()) controller.abort('shutdown' satisfies StopCause);
+      await withDeadline(Promise.resolve<unknown>(closed), deadlineMs).catch((err) =>
+        log.warn({ err, kind }, 'worker did not close in time'),
+      );
+      connection.disconnect();
+    },
+  };
+}
