@@ -44,13 +44,28 @@ export function httpMetrics(registry: Registry): (observed: HttpObservation) => 
   };
 }
 
-/** Serves `/metrics` on a listener of its own, so that it can stay inside while the app is reachable from outside. */
+export interface Health {
+  ok: boolean;
+  /** What is answered, as JSON. */
+  body: Record<string, unknown>;
+}
+
+/**
+ * Serves `/metrics` on a listener of its own, so that it can stay inside while the app is reachable from outside; and
+ * `/healthz` (200 or 503) where the app can say how it is.
+ */
 export async function serveMetrics(
   registry: Registry,
-  { host, port }: { host: string; port: number },
+  { host, port, health }: { host: string; port: number; health?: () => Health },
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
-    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') {
+    const path = request.method === 'GET' ? request.url?.split('?')[0] : undefined;
+    if (path === '/healthz' && health) {
+      const { ok, body } = health();
+      response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return;
+    }
+    if (path !== '/metrics') {
       response.writeHead(404).end();
       return;
     }
