@@ -5,6 +5,7 @@ import type { Fleet } from '../../lib/media/fleet.ts';
 import type { TranscodeDeps } from '../../lib/pipeline/transcode.ts';
 import type { Mirror } from '../../lib/queue/mirror.ts';
 import type { WorkerMetrics } from './metrics.ts';
+import type { Permits } from './permits.ts';
 
 /** What the handlers and the maintenance duties work with. */
 export interface WorkerDeps extends TranscodeDeps {
@@ -12,6 +13,7 @@ export interface WorkerDeps extends TranscodeDeps {
   database: Database;
   media: Fleet;
   mirror: Mirror;
+  permits: Permits;
   metrics: WorkerMetrics;
   log: Logger;
 }

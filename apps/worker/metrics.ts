@@ -1,9 +1,39 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Limiter } from '../../lib/cache/limiter.ts';
 
 /** What the worker tells Prometheus. Labels come from fixed vocabularies only. */
 export function workerMetrics(registry: Registry) {
   const registers = [registry];
   return {
+    permitWait: new Histogram({
+      name: 'bakehouse_permit_wait_seconds',
+      help: 'Time that a job waited for its permit, or until it stopped waiting.',
+      buckets: [0.05, 0.25, 1, 5, 15, 60, 300, 1800, 7200],
+      registers,
+    }),
+    mediaTargets: new Gauge({
+      name: 'bakehouse_media_targets_up',
+      help: 'Media targets that answer this worker; 0 is no media.',
+      registers,
+    }),
+    mediaRefusals: new Counter({
+      name: 'bakehouse_media_refusals_total',
+      help: 'Bakes that media did not take up although there was a permit, by error code.',
+      labelNames: ['code'],
+      registers,
+    }),
+    notConsuming: new Gauge({
+      name: 'bakehouse_not_consuming',
+      help: '1 while this worker takes no job of a kind although there are some.',
+      labelNames: ['kind'],
+      registers,
+    }),
+    consumersReplaced: new Counter({
+      name: 'bakehouse_consumers_replaced_total',
+      help: 'Consumers replaced because they took no job although there were some.',
+      labelNames: ['kind'],
+      registers,
+    }),
     claims: new Counter({
       name: 'bakehouse_render_claims_total',
       help: 'Renders claimed, and jobs whose render was not claimable.',
@@ -56,3 +86,19 @@ export function workerMetrics(registry: Registry) {
 }
 
 export type WorkerMetrics = ReturnType<typeof workerMetrics>;
+
+/** Gauges of the permits, read when they are asked for. */
+export function watchLimiter(registry: Registry, limiter: Pick<Limiter, 'held' | 'capacity' | 'isLocal'>): void {
+  const watch = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      ...{ name, help, registers: [registry] },
+      collect() {
+        this.set(value());
+      },
+    });
+  watch('bakehouse_permits_held', 'Permits for bakes that this worker holds.', limiter.held);
+  watch('bakehouse_permits_capacity', 'Bakes that all workers may have under way at once.', limiter.capacity);
+  watch('bakehouse_permits_local', '1 while Redis does not answer and the local cap rules.', () =>
+    limiter.isLocal() ? 1 : 0,
+  );
+}

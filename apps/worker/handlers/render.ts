@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Render } from '../../../lib/db/move.ts';
 import {
   claimRender,
@@ -26,19 +26,30 @@ const BACKPRESSURE_MS = 2_000;
 /** Clocks differ: a render that is not due yet is not asked for again in a hurry. */
 const SOONEST_MS = 250;
 
-/** Bakes the render of a job, if it is there to be claimed; a job whose render is not claimable has nothing to do. */
+/**
+ * Bakes the render of a job, if it is there to be claimed; a job whose render is not claimable has nothing to do. Nothing
+ * is claimed before there is a permit: what waits for media stays pending, and a crash meanwhile costs no attempt.
+ */
 export function renderHandler(deps: WorkerDeps): Handler<'render'> {
   return async (payload, signal) => {
-    const token = randomUUID();
-    const claimed = await claimRender(deps.database.db, {
-      id: payload.renderId,
-      generation: payload.generation,
-      token,
-      by: deps.config.WORKER_NAME,
-      leaseMs: deps.config.RENDER_LEASE_MS,
-    });
-    deps.metrics.claims.inc({ result: claimed ? 'claimed' : 'not-claimable' });
-    return claimed ? bake(deps, claimed, token, signal) : notClaimable(deps, payload);
+    const permit = await deps.permits.acquire(signal);
+    if (!permit) return later(signal.reason as StopCause, 0);
+    try {
+      const token = randomUUID();
+      const claimed = await claimRender(deps.database.db, {
+        id: payload.renderId,
+        generation: payload.generation,
+        token,
+        by: deps.config.WORKER_NAME,
+        leaseMs: deps.config.RENDER_LEASE_MS,
+      });
+      deps.metrics.claims.inc({ result: claimed ? 'claimed' : 'not-claimable' });
+      return claimed
+        ? await bake(deps, claimed, { token, target: permit.target, jobSignal: signal })
+        : await notClaimable(deps, payload);
+    } finally {
+      permit.release();
+    }
   };
 }
 
@@ -54,9 +65,13 @@ async function notClaimable(
     : done(render ? `not claimable: ${render.status}` : 'no such render');
 }
 
-async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: AbortSignal): Promise<Outcome> {
+async function bake(
+  deps: WorkerDeps,
+  render: Render,
+  { token, target, jobSignal }: { token: string; target: string; jobSignal: AbortSignal },
+): Promise<Outcome> {
   const { config, database, metrics } = deps;
-  const log = deps.log.child({ renderId: render.id, recipeHash: render.recipeHash, attempt: render.attempts });
+  const log = deps.log.child({ renderId: render.id, recipeHash: render.recipeHash, attempt: render.attempts, target });
   const lease = holdLease({ database, config, log }, { id: render.id, token });
   const stopWithJob = () => lease.stop(jobSignal.reason as StopCause);
   jobSignal.addEventListener('abort', stopWithJob, { once: true });
@@ -64,7 +79,7 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
   const elapsed = metrics.bakeSeconds.startTimer();
   try {
     log.info('bake started');
-    const made = await compose(deps, render, lease);
+    const made = await compose(deps, render, target, lease);
     // Bunny may have finished an adopted video long ago, and will not call again.
     const deadlineMs = made.resumed ? 0 : config.TRANSCODE_DEADLINE_MS;
     const uploaded = await lease.write(() => markUploaded(database.db, lease, made, deadlineMs));
@@ -81,10 +96,9 @@ async function bake(deps: WorkerDeps, render: Render, token: string, jobSignal: 
   }
 }
 
-async function compose(deps: WorkerDeps, render: Render, lease: HeldLease): Promise<ComposeDone> {
+async function compose(deps: WorkerDeps, render: Render, target: string, lease: HeldLease): Promise<ComposeDone> {
   const request = await composeRequestOf(deps, render);
   let recording: Promise<void> = Promise.resolve();
-  const target = deps.media.targets[randomInt(deps.media.targets.length)] ?? '';
   const result = await deps.media.composeRender(target, request, {
     signal: lease.signal,
     silenceMs: deps.config.RENDER_SILENCE_MS,
@@ -146,6 +160,8 @@ async function settleFailure(
   if (BACKPRESSURE.has(error.code)) {
     // Jitter, so that all who were turned away do not come back together.
     const delayMs = Math.round((error.retryAfterMs ?? BACKPRESSURE_MS) * (1 + Math.random()));
+    deps.permits.mediaRefused();
+    metrics.mediaRefusals.inc({ code: error.code });
     await lease.write(() => handBack(database.db, lease, { cause: error.code, delayMs }));
     if (error.code === 'media_unreachable') log.error({ detail: error.detail }, 'media cannot be reached');
     count('hand-back');
