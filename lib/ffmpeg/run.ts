@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { type SuperviseResult, supervise } from './process.ts';
@@ -25,7 +26,7 @@ export interface RunFfmpegOptions {
   stdout?: ((stream: Readable) => Promise<unknown>) | undefined;
   /** `info` for filters that report on the log (ebur128); default `error`. */
   logLevel?: 'error' | 'info';
-  /** Resolves with a non-zero `code` instead of throwing, where a damaged input is what is being looked at. */
+  /** Resolves with a non-zero `code` instead of throwing, where a damaged input is what is being looked at; not with one that blames the machine. */
   tolerateFailure?: boolean;
 }
 
@@ -53,7 +54,7 @@ export async function runFfmpeg(options: RunFfmpegOptions): Promise<RunResult> {
     stdout: options.stdout,
     side: progressReader(progress, options.onProgress),
   });
-  if (result.code !== 0 && !options.tolerateFailure) {
+  if (isMachineFault(result.code) || (result.code !== 0 && !options.tolerateFailure)) {
     throw new AppError('ffmpeg_failed', { detail: `ffmpeg ended with ${result.code}: ${result.stderrTail}` });
   }
   return { ...result, progress };
@@ -90,11 +91,21 @@ export async function runFfprobe(options: RunFfprobeOptions): Promise<string> {
       }
     },
   });
+  if (isMachineFault(result.code)) {
+    throw new AppError('ffmpeg_failed', { detail: `ffprobe ended with ${result.code}: ${result.stderrTail}` });
+  }
   if (result.code !== 0) {
     throw new AppError('source_undecodable', { detail: `ffprobe ended with ${result.code}: ${result.stderrTail}` });
   }
   return Buffer.concat(chunks).toString('utf8');
 }
+
+/**
+ * Exit statuses that say nothing about the input: 127, where the program or its libraries could not be loaded, and the
+ * errors that ffmpeg 7 passes on as its status (`AVERROR(e)` is -e).
+ */
+const MACHINE_FAULTS = new Set([127, 256 - constants.errno.ENOMEM, 256 - constants.errno.ENOSPC]);
+const isMachineFault = (code: number) => MACHINE_FAULTS.has(code);
 
 /**
  * Parses `-progress` blocks of `key=value` lines. Only a change of frame, time or size counts as life: newer ffmpeg

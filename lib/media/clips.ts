@@ -8,6 +8,7 @@ import { measureLoudness, SAMPLE_RATE } from '../ffmpeg/decode.ts';
 import { runFfmpeg } from '../ffmpeg/run.ts';
 import type { DiskCache } from './disk-cache.ts';
 import { MONO_PCM } from './soundtrack.ts';
+import { decodeSteadily } from './steady.ts';
 import { inSlot, type Tools } from './tools.ts';
 
 /** The longest cue clip. */
@@ -57,13 +58,33 @@ export async function loadClip(clip: Clip): Promise<Float32Array> {
 }
 
 async function decode(tools: Tools, clip: { name: string; path: string }, signal: AbortSignal): Promise<Float32Array> {
+  const { pcm, exitCode, stderrTail } = await decodeSteadily(
+    () => decodeOnce(tools, clip.path, signal),
+    (first, second) => first.pcm.equals(second.pcm),
+  );
+  const whole = pcm.length - (pcm.length % Float32Array.BYTES_PER_ELEMENT);
+  if (whole === 0) {
+    throw new AppError('source_undecodable', {
+      sentence: `The voice clip "${clip.name}" cannot be decoded.`,
+      detail: `exit ${exitCode}: ${stderrTail}`,
+    });
+  }
+  if (whole > MAX_CLIP_SECONDS * SAMPLE_RATE * Float32Array.BYTES_PER_ELEMENT) {
+    throw new AppError('source_too_long', {
+      sentence: `The voice clip "${clip.name}" is longer than ${MAX_CLIP_SECONDS} seconds.`,
+    });
+  }
+  return new Float32Array(new Uint8Array(pcm.subarray(0, whole)).buffer);
+}
+
+async function decodeOnce(tools: Tools, path: string, signal: AbortSignal) {
   const limit = (MAX_CLIP_SECONDS + 1) * SAMPLE_RATE * Float32Array.BYTES_PER_ELEMENT;
   const chunks: Buffer[] = [];
   let bytes = 0;
   const result = await runFfmpeg({
     ffmpegPath: tools.ffmpegPath,
     args: [
-      ...['-t', String(MAX_CLIP_SECONDS + 1), ...inputArgs(clip.path)],
+      ...['-t', String(MAX_CLIP_SECONDS + 1), ...inputArgs(path)],
       ...['-map', '0:a:0', '-ac', '1', '-ar', String(SAMPLE_RATE), '-f', 'f32le', 'pipe:1'],
     ],
     silenceMs: tools.silenceMs,
@@ -78,19 +99,8 @@ async function decode(tools: Tools, clip: { name: string; path: string }, signal
       }
     },
   });
-  const whole = bytes - (bytes % Float32Array.BYTES_PER_ELEMENT);
-  if (whole === 0) {
-    throw new AppError('source_undecodable', {
-      sentence: `The voice clip "${clip.name}" cannot be decoded.`,
-      detail: `exit ${result.code}: ${result.stderrTail}`,
-    });
-  }
-  if (whole > MAX_CLIP_SECONDS * SAMPLE_RATE * Float32Array.BYTES_PER_ELEMENT) {
-    throw new AppError('source_too_long', {
-      sentence: `The voice clip "${clip.name}" is longer than ${MAX_CLIP_SECONDS} seconds.`,
-    });
-  }
-  return new Float32Array(new Uint8Array(Buffer.concat(chunks).subarray(0, whole)).buffer);
+  const { code: exitCode, stderrLines: errorLines, stderrTail } = result;
+  return { pcm: Buffer.concat(chunks), exitCode, errorLines, stderrTail };
 }
 
 async function levelled(tools: Tools, samples: Float32Array, signal: AbortSignal): Promise<Float32Array> {

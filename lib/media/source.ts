@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { measureVideo, type VideoMeasure } from '../ffmpeg/decode.ts';
 import { type ProbeFacts, probe, videoFactsSchema } from '../ffmpeg/probe.ts';
 import type { DiskCache } from './disk-cache.ts';
 import type { SourceFacts } from './plan.ts';
+import { decodeSteadily } from './steady.ts';
 import { inSlot, type Tools } from './tools.ts';
 
 /** The longest film an exercise may be cut from. */
@@ -32,7 +34,10 @@ export async function probeUpload(tools: Tools, path: string, signal: AbortSigna
   }
 }
 
-/** Decodes the whole picture track (one second more than may be, so that what is too long shows). */
+/**
+ * Decodes the whole picture track (one second more than may be, so that what is too long shows), in `deadlineMs` at most,
+ * and a damaged one twice.
+ */
 export function measureUpload(
   tools: Tools,
   path: string,
@@ -41,9 +46,14 @@ export function measureUpload(
   deadlineMs = tools.deadlineMs,
 ): Promise<VideoMeasure> {
   const { ffmpegPath, silenceMs } = tools;
-  return inSlot(tools, signal, () =>
-    measureVideo({ ffmpegPath, path, stream, signal, silenceMs, deadlineMs, maxSeconds: MAX_SOURCE_SECONDS + 1 }),
-  );
+  const limits = { silenceMs, maxSeconds: MAX_SOURCE_SECONDS + 1 };
+  return inSlot(tools, signal, () => {
+    const endsAt = performance.now() + deadlineMs;
+    return decodeSteadily(
+      () => measureVideo({ ffmpegPath, path, stream, signal, ...limits, deadlineMs: endsAt - performance.now() }),
+      (first, second) => isDeepStrictEqual(first.timesMs, second.timesMs) && first.firstMs === second.firstMs,
+    );
+  });
 }
 
 const factsSchema = z.object({

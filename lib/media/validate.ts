@@ -4,6 +4,7 @@ import type { ProbeFacts, VideoFacts } from '../ffmpeg/probe.ts';
 import { MAX_CLIP_SECONDS } from './clips.ts';
 import type { AssetKind, Finding, ValidationReport } from './contract.ts';
 import { assertUsable, measureUpload, probeUpload } from './source.ts';
+import { decodeSteadily } from './steady.ts';
 import { inSlot, type Tools } from './tools.ts';
 
 type Facts = ValidationReport['facts'];
@@ -136,7 +137,10 @@ async function validateCue(
   const { ffmpegPath, silenceMs, deadlineMs } = tools;
   const limits = { silenceMs, deadlineMs, maxSeconds: MAX_CLIP_SECONDS + 1 };
   const measure = await inSlot(tools, signal, () =>
-    measureAudio({ ffmpegPath, path, stream: audio.index, signal, ...limits }),
+    decodeSteadily(
+      () => measureAudio({ ffmpegPath, path, stream: audio.index, signal, ...limits }),
+      (first, second) => first.samples === second.samples && first.peakDb === second.peakDb,
+    ),
   );
   if (measure.samples === 0) {
     throw new AppError('source_undecodable', { sentence: 'The sound cannot be decoded.', detail: measure.stderrTail });

@@ -81,3 +81,67 @@ describe('a program killed from outside', () => {
     expect((await readFile(made.path)).length).toBe(48_000 * 4);
   });
 });
+
+describe('a program that runs out of memory and ends by itself', () => {
+  /** The real ffmpeg, which once loses all but the beginning of what it decodes and says what the decoder says then. */
+  const starvedOnce = (name: string) =>
+    aProgram(
+      name,
+      `case "$*" in *pipe:1*) if mkdir "${join(dir, name)}.once" 2>/dev/null; then
+  "${ffmpegPath}" "$@" | head -c 2000
+  echo "get_buffer() failed" >&2
+  exit 69
+fi;; esac
+exec "${ffmpegPath}" "$@"`,
+    );
+
+  it('leaves nothing half known of a source behind', async () => {
+    const cache = await aCache();
+    const jobDir = await makeTempDir();
+    const path = await makeClip(await makeTempDir(), { seconds: 8, size: '160x120', rate: 10, audio: false });
+    const source = { path, sha256: 'c'.repeat(64) };
+    const starving = tools({ ffmpegPath: await starvedOnce('starved-video') });
+    await expect(inspectSource(starving, cache, source, jobDir, never)).rejects.toMatchObject({
+      ...{ code: 'ffmpeg_failed', retryable: true },
+    });
+    const facts = await inspectSource(starving, cache, source, jobDir, never);
+    expect(facts.timesMs).toHaveLength(80);
+  });
+
+  it('leaves no half of a voice clip behind', async () => {
+    const cache = await aCache();
+    const jobDir = await makeTempDir();
+    const path = await makeTone(await makeTempDir(), { seconds: 1, frequencyHz: 440, format: 'wav' });
+    const clip = { name: 'start', path, sha256: 'd'.repeat(64) };
+    const starving = tools({ ffmpegPath: await starvedOnce('starved-audio') });
+    await expect(prepareClip(starving, cache, clip, jobDir, never)).rejects.toMatchObject({ code: 'ffmpeg_failed' });
+    expect((await prepareClip(starving, cache, clip, jobDir, never)).samples).toBe(48_000);
+  });
+
+  it('or that cannot even be loaded does not make a good file undecodable', async () => {
+    const path = await makeClip(await makeTempDir(), { seconds: 1, size: '160x120', rate: 10, audio: false });
+    // What the loader answers under a limit of memory.
+    const program = await aProgram('unloaded', 'echo "failed to map segment from shared object" >&2; exit 127');
+    const failed = { code: 'ffmpeg_failed', retryable: true };
+    await expect(probe({ ffprobePath: program, path, timeoutMs: 5_000 })).rejects.toMatchObject(failed);
+    const source = { path, sha256: 'f'.repeat(64) };
+    const looking = inspectSource(tools({ ffmpegPath: program }), await aCache(), source, await makeTempDir(), never);
+    await expect(looking).rejects.toMatchObject(failed);
+  });
+
+  it('is not to blame where a file is damaged: that comes to the same twice', async () => {
+    const bytes = await readFile(await makeClip(await makeTempDir(), { seconds: 2, size: '160x120', rate: 10 }));
+    // Into the picture data, beside the headers.
+    bytes.fill(0x55, Math.floor(bytes.length * 0.3), Math.floor(bytes.length * 0.5));
+    const path = join(await makeTempDir(), 'damaged.mp4');
+    await writeFile(path, bytes);
+    const facts = await inspectSource(
+      tools(),
+      await aCache(),
+      { path, sha256: 'e'.repeat(64) },
+      await makeTempDir(),
+      never,
+    );
+    expect(facts.timesMs.length).toBeGreaterThan(1);
+  });
+});
