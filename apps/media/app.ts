@@ -7,6 +7,7 @@ import { onError, problem } from './problem.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { composeRoutes } from './routes/compose.ts';
 import { healthRoutes, statusRoutes } from './routes/health.ts';
+import { inventoryRoutes } from './routes/inventory.ts';
 import { videoRoutes } from './routes/videos.ts';
 
 /** The media service as a function from request to response; it listens to nothing and owns nothing it was given. */
@@ -23,6 +24,10 @@ export function createApp(deps: MediaDeps): Hono {
   });
   app.route('/', healthRoutes(deps));
   app.use(bearer(deps.token));
-  for (const routes of [statusRoutes, composeRoutes, videoRoutes, assetRoutes]) app.route('/', routes(deps));
+  app.route('/', statusRoutes(deps));
+  app.route('/', composeRoutes(deps));
+  app.route('/', videoRoutes(deps));
+  app.route('/', assetRoutes(deps));
+  app.route('/', inventoryRoutes(deps));
   return app;
 }

@@ -25,13 +25,19 @@ export interface StreamClientOptions {
 
 /** A name's limit at Bunny (Stream OpenAPI 1.6.8): required and at most 255 characters. */
 const LONGEST_NAME = 255;
-/** The list clamps `itemsPerPage` to 10–1000. */
+/** The most that a list gives at once. */
 const ITEMS_PER_PAGE = 1000;
 
 export interface ListOptions extends CallOptions {
   /** A case-insensitive part of the title. Bunny may refuse to search at all: `bunny_refused`. */
   search?: string;
   collectionId?: string;
+}
+
+/** `number` counts from 1; the list clamps `itemsPerPage` to 10–1000. */
+interface PageAsked {
+  number: number;
+  itemsPerPage: number;
 }
 
 export type StreamClient = ReturnType<typeof createStreamClient>;
@@ -66,6 +72,22 @@ export function createStreamClient(options: StreamClientOptions) {
       signal,
     });
 
+  const listPage = async <T>(
+    path: string,
+    { number, itemsPerPage, query = {} }: PageAsked & { query?: Record<string, string | undefined> },
+    item: z.ZodType<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<{ items: T[]; more: boolean }> => {
+    const params = new URLSearchParams({ page: String(number), itemsPerPage: String(itemsPerPage), orderBy: 'date' });
+    for (const [key, value] of Object.entries(query)) if (value !== undefined) params.set(key, value);
+    const found = expect(page, await get(`${path}?${params}`, signal), path);
+    const parsed = found.items.map((candidate) => item.safeParse(candidate));
+    return {
+      items: parsed.flatMap(({ success, data }) => (success ? [data] : [])),
+      more: found.items.length > 0 && number * found.itemsPerPage < found.totalItems,
+    };
+  };
+
   async function* listAll<T extends { guid: string }>(
     path: string,
     query: Record<string, string | undefined>,
@@ -73,21 +95,14 @@ export function createStreamClient(options: StreamClientOptions) {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<T> {
     const seen = new Set<string>();
-    for (let number = 1; ; number += 1) {
-      const params = new URLSearchParams({
-        page: String(number),
-        itemsPerPage: String(ITEMS_PER_PAGE),
-        orderBy: 'date',
-      });
-      for (const [key, value] of Object.entries(query)) if (value !== undefined) params.set(key, value);
-      const found = expect(page, await get(`${path}?${params}`, signal), path);
-      for (const candidate of found.items) {
-        const parsed = item.safeParse(candidate);
-        if (!parsed.success || seen.has(parsed.data.guid)) continue;
-        seen.add(parsed.data.guid);
-        yield parsed.data;
+    for (let number = 1, more = true; more; number += 1) {
+      const found = await listPage(path, { query, number, itemsPerPage: ITEMS_PER_PAGE }, item, signal);
+      for (const each of found.items) {
+        if (seen.has(each.guid)) continue;
+        seen.add(each.guid);
+        yield each;
       }
-      if (found.items.length === 0 || number * found.itemsPerPage >= found.totalItems) return;
+      more = found.more;
     }
   }
 
@@ -128,6 +143,18 @@ export function createStreamClient(options: StreamClientOptions) {
      */
     list({ search, collectionId, signal }: ListOptions = {}): AsyncGenerator<VideoModel> {
       return listAll(`${library}/videos`, { search, collection: collectionId }, videoModel, signal);
+    },
+
+    /**
+     * One page of all videos, the newest first, and whether there are more behind it; for whoever cannot hold them all.
+     * Pages shift: a video made meanwhile pushes the last one of a page onto the next, one deleted hides another.
+     */
+    listPage({
+      number,
+      itemsPerPage,
+      signal,
+    }: PageAsked & CallOptions): Promise<{ items: VideoModel[]; more: boolean }> {
+      return listPage(`${library}/videos`, { number, itemsPerPage }, videoModel, signal);
     },
 
     /** `collectionId` left out is unchanged, `""` takes the video out of its collection. */

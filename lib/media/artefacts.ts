@@ -17,7 +17,9 @@ export interface ArtefactStore {
 const CONTENT_TYPE = { mp4: 'video/mp4', jpg: 'image/jpeg', vtt: 'text/vtt; charset=utf-8', json: 'application/json' };
 export type ArtefactExtension = keyof typeof CONTENT_TYPE;
 
-export const rendersDir = (recipeHash: string) => `renders/${recipeHash}`;
+/** Every render has a directory of its own in here. */
+export const RENDERS_DIR = 'renders';
+export const rendersDir = (recipeHash: string) => `${RENDERS_DIR}/${recipeHash}`;
 export const manifestPath = (recipeHash: string) => `${rendersDir(recipeHash)}/manifest.json`;
 export const artefactPath = (recipeHash: string, sha256: string, extension: ArtefactExtension) =>
   `${rendersDir(recipeHash)}/${sha256}.${extension}`;

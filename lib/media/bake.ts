@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Recipe } from '../domain/recipe.ts';
-import { buildTimeline, FPS, type Timeline } from '../domain/timeline.ts';
+import { FPS, type Timeline } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
 import { BITEXACT_ARGS, inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
 import { type AssetSource, fetchAsset } from './assets.ts';
@@ -11,7 +11,7 @@ import { assemble, encodeUnits } from './picture.ts';
 import { planUnits, type SourceFacts } from './plan.ts';
 import { type Profile, profilesOf, type Rungs, rungsFor } from './profiles.ts';
 import type { ProgressTracker } from './progress.ts';
-import { placeSounds, SAMPLES_PER_FRAME, soundLengths } from './sounds.ts';
+import { placeSounds, SAMPLES_PER_FRAME, soundedTimeline } from './sounds.ts';
 import { makeSoundtrack, type Soundtrack } from './soundtrack.ts';
 import { inspectSource } from './source.ts';
 import { together } from './together.ts';
@@ -53,10 +53,7 @@ export async function bake(
   const { recipe } = request;
   const { source, clips } = await stage(deps, request, jobDir, progress, signal);
 
-  const draft = buildTimeline(recipe);
-  const timeline = buildTimeline(recipe, {
-    clipMs: soundLengths(recipe, clips, new Set(draft.cues.map(({ name }) => name))),
-  });
+  const timeline = soundedTimeline(recipe, clips);
   const units = planUnits(timeline, source);
   const rungs = rungsFor(source.video);
   const profiles = profilesOf(rungs);
@@ -154,7 +151,8 @@ async function stage(
   return { source: { ...facts, path: source.path }, clips: new Map(clips) };
 }
 
-const spokenClips = (recipe: Recipe) => (recipe.cues === 'voice' ? Object.entries(recipe.clips) : []);
+/** The voice clips that a recipe uses, by cue name. */
+export const spokenClips = (recipe: Recipe) => (recipe.cues === 'voice' ? Object.entries(recipe.clips) : []);
 
 /** The turning point of the first repetition shows the exercise best. */
 function posterFrame(timeline: Timeline): number {

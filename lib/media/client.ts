@@ -3,18 +3,30 @@ import { z } from 'zod';
 import { AppError, ERRORS, isErrorCode, toAppError } from '../errors.ts';
 import { bodyOf, SENT_ONCE, startWatch, textOf, underWatch, type Watch } from '../http-watch.ts';
 import {
+  type ArtefactCheck,
+  type ArtefactReport,
   type Asset,
   type AssetAnswer,
   type AssetKind,
+  artefactReport,
   assetAnswer,
+  type Capacity,
   type ComposeDone,
   type ComposeLine,
   type ComposeRequest,
   capacityAnswer,
   composeLine,
+  type RebuildAnswer,
+  type RebuildRequest,
+  rebuildAnswer,
+  type StoredPage,
+  storedPage,
   type ValidationReport,
+  type VideoPage,
   type VideoStatus,
   validationReport,
+  videoDeletion,
+  videoPage,
   videoStatus,
 } from './contract.ts';
 import { ndjsonLines } from './ndjson.ts';
@@ -34,6 +46,8 @@ export interface ComposeOptions {
   onLine?: (line: ComposeLine) => void;
 }
 
+/** Nothing is computed for this answer: who does not give it at once has no business baking. */
+const CAPACITY_MS = 2_000;
 /** The service looks at a file for at most 240 s; undici waits for a first header for 300 s. */
 const LOOK_MS = 280_000;
 
@@ -155,7 +169,29 @@ export function createMediaClient(options: MediaClientOptions) {
     validate: (asset: Asset, kind: AssetKind, signal?: AbortSignal): Promise<ValidationReport> =>
       ask(validationReport, '/v1/exercises/validate', json('POST', { asset, kind }), signal, LOOK_MS),
 
-    capacity: (signal?: AbortSignal) => ask(capacityAnswer, '/capacity', { method: 'GET' }, signal),
+    /** One page of the video library; it counts from 1. */
+    listVideos: (asked: { page: number; perPage: number }, signal?: AbortSignal): Promise<VideoPage> =>
+      ask(videoPage, `/v1/inventory/videos?page=${asked.page}&perPage=${asked.perPage}`, { method: 'GET' }, signal),
+
+    /** False where there was none any more; `conflict` where its title says that it is not ours. */
+    deleteVideo: async (guid: string, signal?: AbortSignal): Promise<boolean> =>
+      (await ask(videoDeletion, `/v1/inventory/videos/${encodeURIComponent(guid)}`, { method: 'DELETE' }, signal))
+        .deleted,
+
+    /** The recipe hashes that storage holds something of, in order, from behind `after` on. */
+    listStored: (asked: { after: string; limit: number }, signal?: AbortSignal): Promise<StoredPage> =>
+      ask(storedPage, `/v1/inventory/renders?after=${asked.after}&limit=${asked.limit}`, { method: 'GET' }, signal),
+
+    checkArtefacts: (check: ArtefactCheck, signal?: AbortSignal): Promise<ArtefactReport> =>
+      ask(artefactReport, '/v1/inventory/renders/check', json('POST', check), signal, LOOK_MS),
+
+    /** The service fetches the master and listens to all of it. */
+    rebuildManifest: (request: RebuildRequest, signal?: AbortSignal): Promise<RebuildAnswer> =>
+      ask(rebuildAnswer, '/v1/inventory/renders/rebuild', json('POST', request), signal, LOOK_MS),
+
+    /** Each time over a new connection: through a load balancer that is how to see more than one instance. */
+    capacity: (signal?: AbortSignal): Promise<Capacity> =>
+      ask(capacityAnswer, '/capacity', { method: 'GET', headers: { connection: 'close' } }, signal, CAPACITY_MS),
   };
 }
 

@@ -141,7 +141,10 @@ export type StoredPage = z.infer<typeof storedPage>;
 export const MAX_CHECKED = 50;
 
 export const artefactCheck = z.strictObject({
-  renders: z.array(z.strictObject({ recipeHash: sha256Hex, masterSha256: sha256Hex })).min(1).max(MAX_CHECKED),
+  renders: z
+    .array(z.strictObject({ recipeHash: sha256Hex, masterSha256: sha256Hex }))
+    .min(1)
+    .max(MAX_CHECKED),
 });
 export type ArtefactCheck = z.infer<typeof artefactCheck>;
 

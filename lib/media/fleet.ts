@@ -1,5 +1,11 @@
 import { AppError, toAppError } from '../errors.ts';
-import { type AssetUpload, type ComposeOptions, createMediaClient, type UploadAssetOptions } from './client.ts';
+import {
+  type AssetUpload,
+  type ComposeOptions,
+  createMediaClient,
+  type MediaClient,
+  type UploadAssetOptions,
+} from './client.ts';
 import type {
   Asset,
   AssetAnswer,
@@ -19,11 +25,17 @@ export interface FleetOptions {
   timeoutMs?: number;
 }
 
+/** What the library and the storage zone hold, as any target answers it. */
+export type Inventory = Pick<
+  MediaClient,
+  'listVideos' | 'deleteVideo' | 'listStored' | 'checkArtefacts' | 'rebuildManifest'
+>;
+
 /**
  * Several media services as one. A bake goes to the target that is named; a question goes to whichever target answers.
  * Errors are those of the media client; where no target can answer, the last one's.
  */
-export interface Fleet {
+export interface Fleet extends Inventory {
   readonly targets: readonly string[];
   composeRender(target: string, request: ComposeRequest, options: ComposeOptions): Promise<ComposeDone>;
   /** What one target can take. Through a load balancer: one of its instances, at each call another. */
@@ -36,8 +48,6 @@ export interface Fleet {
 
 /** The target is not there or on its way out; another one may answer. */
 const ELSEWHERE = new Set(['media_unreachable', 'media_draining', 'media_unavailable', 'media_silent']);
-/** How long a target may take to say that it is there, where it is asked only to choose one. */
-const CHOICE_MS = 2_000;
 
 export function createFleet({ targets, token, timeoutMs }: FleetOptions): Fleet {
   const members = [...new Set(targets)].map((target) => ({
@@ -76,11 +86,7 @@ export function createFleet({ targets, token, timeoutMs }: FleetOptions): Fleet 
   const choose = (signal: AbortSignal): Promise<Member> =>
     fromAny(async (member) => {
       if (members.length === 1) return member;
-      const patience = AbortSignal.timeout(CHOICE_MS);
-      const { draining } = await member.client.capacity(AbortSignal.any([signal, patience])).catch((error) => {
-        if (patience.aborted && !signal.aborted) throw new AppError('media_silent', { cause: error });
-        throw error;
-      });
+      const { draining } = await member.client.capacity(signal);
       if (draining) throw new AppError('media_draining');
       return member;
     });
@@ -92,5 +98,10 @@ export function createFleet({ targets, token, timeoutMs }: FleetOptions): Fleet 
     videoStatus: (guid, signal) => fromAny(({ client }) => client.videoStatus(guid, signal)),
     uploadAsset: async (upload, options) => (await choose(options.signal)).client.uploadAsset(upload, options),
     validate: (asset, kind, signal) => fromAny(({ client }) => client.validate(asset, kind, signal)),
+    listVideos: (asked, signal) => fromAny(({ client }) => client.listVideos(asked, signal)),
+    deleteVideo: (guid, signal) => fromAny(({ client }) => client.deleteVideo(guid, signal)),
+    listStored: (asked, signal) => fromAny(({ client }) => client.listStored(asked, signal)),
+    checkArtefacts: (check, signal) => fromAny(({ client }) => client.checkArtefacts(check, signal)),
+    rebuildManifest: (request, signal) => fromAny(({ client }) => client.rebuildManifest(request, signal)),
   };
 }

@@ -1,7 +1,8 @@
 import type { StorageClient } from '../bunny/storage-client.ts';
 import { AppError } from '../errors.ts';
-import { manifestPath, rendersDir } from './artefacts.ts';
+import { manifestPath } from './artefacts.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
+import { fileName, storedFiles } from './stored-files.ts';
 
 /** The manifest of an hour's video with a cue every second stays far below this. */
 const MAX_MANIFEST_BYTES = 32 * 1024 * 1024;
@@ -20,11 +21,12 @@ export async function findStored(
   const manifest = await readManifest(storage, recipeHash, signal);
   if (manifest?.recipeHash !== recipeHash) return undefined;
   if (masterSha256 !== undefined && manifest.master.sha256 !== masterSha256) return undefined;
-  const objects = await storage.list(rendersDir(recipeHash), { signal });
-  const present = new Map(objects.map(({ path, bytes }) => [lastPart(path), bytes]));
+  const sizeOf = await storedFiles(storage, recipeHash, signal);
   const { master, poster, baselines, captions } = manifest;
-  const named = [master, poster, ...baselines, ...(captions ? [captions] : [])];
-  return named.every(({ url, bytes }) => present.get(lastPart(url)) === bytes) ? manifest : undefined;
+  for (const { url, bytes } of [master, poster, ...baselines, ...(captions ? [captions] : [])]) {
+    if ((await sizeOf(fileName(url))) !== bytes) return undefined;
+  }
+  return manifest;
 }
 
 async function readManifest(
@@ -48,5 +50,3 @@ async function readManifest(
     return undefined;
   }
 }
-
-const lastPart = (path: string) => path.slice(path.lastIndexOf('/') + 1);

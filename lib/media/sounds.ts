@@ -1,5 +1,5 @@
 import type { Recipe } from '../domain/recipe.ts';
-import { FPS, type Timeline } from '../domain/timeline.ts';
+import { buildTimeline, FPS, type Timeline } from '../domain/timeline.ts';
 import { SAMPLE_RATE } from '../ffmpeg/decode.ts';
 import { type Clip, loadClip } from './clips.ts';
 import type { Warning } from './contract.ts';
@@ -47,4 +47,10 @@ export function soundLengths(
   return recipe.cues === 'beeps'
     ? Object.fromEntries([...names].map((name) => [name, ms(tone(name).length)]))
     : Object.fromEntries([...clips].map(([name, clip]) => [name, ms(clip.samples)]));
+}
+
+/** The recipe's timeline with its voices settled by the lengths of its sounds. */
+export function soundedTimeline(recipe: Recipe, clips: ReadonlyMap<string, Clip>): Timeline {
+  const names = buildTimeline(recipe).cues.map(({ name }) => name);
+  return buildTimeline(recipe, { clipMs: soundLengths(recipe, clips, names) });
 }

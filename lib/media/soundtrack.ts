@@ -109,7 +109,8 @@ async function encodeBed(
   });
 }
 
-function measureFile(tools: Tools, path: string, signal: AbortSignal): Promise<Loudness> {
+/** The loudness of the first sound track of a file that this program made, as a player hears it. */
+export function measureFile(tools: Tools, path: string, signal: AbortSignal): Promise<Loudness> {
   const { ffmpegPath, silenceMs, deadlineMs } = tools;
   return inSlot(tools, signal, () =>
     measureLoudness({ ffmpegPath, silenceMs, deadlineMs, signal, input: inputArgs(path, OWN_FORMATS) }),
