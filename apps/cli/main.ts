@@ -2,9 +2,11 @@
 import { Command } from 'commander';
 import { ConfigError } from '../../lib/config/env.ts';
 import { AppError } from '../../lib/errors.ts';
+import { cancelCommand } from './commands/cancel.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { retryCommand } from './commands/retry.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
 
@@ -14,6 +16,8 @@ const program = new Command('bakehouse')
   .addCommand(demoCommand())
   .addCommand(migrateCommand())
   .addCommand(doctorCommand())
+  .addCommand(retryCommand())
+  .addCommand(cancelCommand())
   .addCommand(tokenCommand());
 
 /** What went wrong as a person wants to read it; a stack only where it is a defect of ours. */

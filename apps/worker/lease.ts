@@ -24,10 +24,15 @@ export interface HeldLease extends Lease {
 
 const RETRY_MS = 250;
 
+const TICK_MS = 1_000;
+
+/** With the tick, five seconds: the longest that a bake goes on after its lease was taken away, by a cancel or otherwise. */
+const LONGEST_BEAT_MS = 4_000;
+
 /**
- * Keeps a claim alive with a heartbeat every third of the lease, and sooner where there is progress to note. A refused
- * heartbeat ends the work at once. Where Postgres does not answer, the work goes on until the lease must be taken for
- * lost: then another may have it.
+ * Keeps a claim alive with a heartbeat every third of the lease, at most five seconds apart, and sooner where there is
+ * progress to note. A refused heartbeat ends the work at once. Where Postgres does not answer, the work goes on until
+ * the lease must be taken for lost: then another may have it.
  */
 export function holdLease(
   { database, config, log }: Pick<WorkerDeps, 'database' | 'config' | 'log'>,
@@ -35,6 +40,7 @@ export function holdLease(
 ): HeldLease {
   const controller = new AbortController();
   const leaseMs = config.RENDER_LEASE_MS;
+  const beatMs = Math.min(leaseMs / 3, LONGEST_BEAT_MS);
   let lastKept = performance.now();
   let lastNoted: string | undefined;
   let beating = false;
@@ -43,7 +49,7 @@ export function holdLease(
   const beat = async () => {
     const started = performance.now();
     const note = held.progress && `${held.progress.stage} ${Math.round(held.progress.percent)}`;
-    if (started - lastKept < leaseMs / 3 && note === lastNoted) return;
+    if (started - lastKept < beatMs && note === lastNoted) return;
     try {
       if (!(await heartbeat(database.db, lease, leaseMs, held.progress))) return held.stop('lease-lost');
       lastKept = started;
@@ -62,7 +68,7 @@ export function holdLease(
         beating = false;
       });
     },
-    Math.min(leaseMs / 3, 1_000),
+    Math.min(beatMs, TICK_MS),
   );
 
   const held: HeldLease = {
