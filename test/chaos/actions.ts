@@ -1,0 +1,156 @@
+import { execa } from 'execa';
+import { Redis } from 'ioredis';
+import type { Incident } from './checker/evidence.ts';
+import { type Fleet, LEASE_MS } from './fleet.ts';
+import { pause, until } from './patience.ts';
+import type { Action, Member } from './script.ts';
+import type { Truth } from './truth.ts';
+
+/** How long a fault waits for the moment in which it hurts: a worker that holds a render. */
+const MOMENT_MS = 12_000;
+/** Beyond the lease: the sweep, the way through the queue, and the next worker's claim. */
+const TAKEOVER_MS = LEASE_MS + 10_000;
+/** By then a process stopped by us is woken, also where this one is gone. */
+const LEASH_SECONDS = 40;
+
+export interface Scene {
+  fleet: Fleet;
+  truth: Truth;
+  signal: AbortSignal;
+}
+
+type Outcome = Pick<Incident, 'struck' | 'held'> & { note?: string };
+
+const MISSED = (note: string): Outcome => ({ struck: false, held: [], note });
+const STRUCK: Outcome = { struck: true, held: [] };
+
+/** Makes one thing go wrong, and right again where it lasts; answers what came of it. Never throws. */
+export async function perform(action: Action, scene: Scene): Promise<Incident> {
+  const from = Date.now();
+  const outcome = await strike(action, scene).catch((error: unknown) => MISSED(String(error)));
+  return { action, from, until: Date.now(), ...outcome };
+}
+
+async function strike(action: Action, scene: Scene): Promise<Outcome> {
+  const { fleet, signal } = scene;
+  switch (action.kind) {
+    case 'kill':
+      return killMember(action.target, action.signal, scene);
+    case 'wedge':
+      return wedge(action.target, scene);
+    case 'flush':
+      await flush(fleet.services.redisUrl);
+      return STRUCK;
+    case 'redis-kill':
+      return sendSignal(fleet.services.redisPid, 'SIGKILL');
+    case 'redis-down':
+      await fleet.redis.refuse();
+      await pause(action.forMs, signal);
+      await fleet.redis.pass();
+      return STRUCK;
+    case 'redis-hang':
+      fleet.redis.stall();
+      await pause(action.forMs, signal);
+      await fleet.redis.pass();
+      return STRUCK;
+    case 'postgres-restart':
+      // postgres(1): SIGINT is the fast shutdown; SIGQUIT the immediate one, after which it has to recover.
+      return sendSignal(fleet.services.postgresPid, action.mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    case 'less-media':
+      await fleet.restart(action.target, { MEDIA_CONCURRENCY: '1' });
+      await pause(action.forMs, signal);
+      await fleet.restart(action.target);
+      return STRUCK;
+    case 'disk-full': {
+      const disk = fleet.disks.get(action.target);
+      if (!disk || !(await disk.fill(fleet.pidOf(action.target)))) return MISSED('no disk that can be filled');
+      await pause(action.forMs, signal);
+      await disk.empty(fleet.pidOf(action.target));
+      return { ...STRUCK, note: disk.means };
+    }
+    case 'bunny':
+      await setFaults(fleet, action.on);
+      await pause(action.forMs, signal);
+      await setFaults(fleet, action.off);
+      return STRUCK;
+  }
+}
+
+/** A worker is hit while it is at work, if it comes to work soon; others at once. */
+async function killMember(target: Member, name: NodeJS.Signals, { fleet, truth, signal }: Scene): Promise<Outcome> {
+  const holdings = target.startsWith('worker') ? await busy(target, truth, signal) : null;
+  const outcome = sendSignal(fleet.pidOf(target), name);
+  return { ...outcome, held: holdings?.map(({ id }) => id) ?? [] };
+}
+
+const busy = (worker: string, truth: Truth, signal: AbortSignal) =>
+  until(
+    async () => {
+      const held = await truth.holdingsOf(worker);
+      return held.length > 0 ? held : null;
+    },
+    { timeoutMs: MOMENT_MS, signal },
+  );
+
+/** Stops a worker that holds a render, and wakes it in the moment in which somebody else holds that instead. */
+async function wedge(target: Member, { fleet, truth, signal }: Scene): Promise<Outcome> {
+  const held = await busy(target, truth, signal);
+  const pid = fleet.pidOf(target);
+  if (!held || pid === null) return MISSED('it held no render');
+  const leash = execa('/bin/sh', ['-c', `sleep ${LEASH_SECONDS}; kill -CONT ${pid}`], {
+    detached: true,
+    reject: false,
+    stdio: 'ignore',
+  });
+  process.kill(pid, 'SIGSTOP');
+  const taken = await until(async () => ((await truth.takenOver(held)) ? true : null), {
+    timeoutMs: TAKEOVER_MS,
+    everyMs: 25,
+    signal,
+  });
+  const woken = sendSignal(pid, 'SIGCONT');
+  leash.kill('SIGKILL');
+  const note = taken ? 'woken when another worker held its render' : 'woken; nobody had taken its render over';
+  return { ...woken, held: held.map(({ id }) => id), note };
+}
+
+function sendSignal(pid: number | null, signal: NodeJS.Signals): Outcome {
+  if (pid === null) return MISSED('it was dead already');
+  try {
+    process.kill(pid, signal);
+    return STRUCK;
+  } catch {
+    return MISSED('it was dead already');
+  }
+}
+
+/** Around the proxy: a Redis that the apps cannot reach can still lose everything. */
+async function flush(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: 20, retryStrategy: () => 250 });
+  redis.on('error', () => undefined);
+  try {
+    await redis.flushall();
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function setFaults(fleet: Fleet, faults: unknown): Promise<void> {
+  const response = await fetch(`${fleet.bunny.streamUrl}/sim/faults`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(faults),
+  });
+  if (!response.ok) throw new Error(`the simulator refused ${JSON.stringify(faults)}: ${await response.text()}`);
+}
+
+/** Takes back whatever may still be wrong, and waits until every process of the fleet runs. */
+export async function calm(
+  { fleet, signal }: Pick<Scene, 'fleet' | 'signal'>,
+  members: readonly Member[],
+): Promise<void> {
+  await fetch(`${fleet.bunny.streamUrl}/sim/faults`, { method: 'DELETE' });
+  await fleet.redis.pass();
+  for (const [member, disk] of fleet.disks) await disk.empty(fleet.pidOf(member));
+  for (const member of members) await until(async () => fleet.pidOf(member), { timeoutMs: 30_000, signal });
+}

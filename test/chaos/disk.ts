@@ -1,0 +1,61 @@
+import { mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+
+/** The small disk of one media service, which can be made to be full. */
+export interface SmallDisk {
+  dir: string;
+  /**
+   * `tmpfs`: a file system of its own, which a ballast file fills. `limit`: nothing can be mounted here, so that the
+   * process may write no file beyond a few bytes instead (RLIMIT_FSIZE). `none`: neither is possible on this machine.
+   */
+  means: 'tmpfs' | 'limit' | 'none';
+  /** False where it could not be filled. */
+  fill(pid: number | null): Promise<boolean>;
+  empty(pid: number | null): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const SIZE_MB = 192;
+
+const succeeds = async (file: string, args: string[]) => (await execa(file, args, { reject: false })).exitCode === 0;
+
+export async function openSmallDisk(dir: string): Promise<SmallDisk> {
+  await mkdir(dir, { recursive: true });
+  if (await succeeds('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m,mode=0700`, 'tmpfs', dir])) {
+    const ballast = join(dir, 'ballast');
+    return {
+      dir,
+      means: 'tmpfs',
+      fill: () => writeUntilFull(ballast).then(() => true),
+      empty: () => rm(ballast, { force: true }),
+      remove: async () => {
+        // Lazily: a process that is still on its way out may hold a file.
+        await execa('umount', ['-l', dir], { reject: false });
+        await rm(dir, { recursive: true, force: true });
+      },
+    };
+  }
+  const limit = (pid: number | null, bytes: string) =>
+    pid === null ? Promise.resolve(false) : succeeds('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
+  const possible = await succeeds('prlimit', ['--version']);
+  return {
+    dir,
+    means: possible ? 'limit' : 'none',
+    fill: (pid) => limit(pid, '1024'),
+    empty: async (pid) => void (await limit(pid, 'unlimited')),
+    remove: () => rm(dir, { recursive: true, force: true }),
+  };
+}
+
+async function writeUntilFull(file: string): Promise<void> {
+  const handle = await open(file, 'w');
+  try {
+    const block = Buffer.alloc(1024 * 1024);
+    for (;;) await handle.write(block);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+  } finally {
+    await handle.close();
+  }
+}

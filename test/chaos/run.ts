@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { loadMediaConfig } from '../../lib/config/media.ts';
+import type { Logger } from '../../lib/log.ts';
+import { calm, perform, type Scene } from './actions.ts';
+import { openBunny } from './bunny.ts';
+import type { Evidence, Incident, Stored } from './checker/evidence.ts';
+import { seedClinic } from './clinic.ts';
+import { createEdges } from './edges.ts';
+import { type Fleet, SLOTS } from './fleet.ts';
+import { loadOf } from './load.ts';
+import { playTimed, until } from './patience.ts';
+import { createPublishing } from './publishing.ts';
+import { EDGES, MEDIA, sayAction, scriptOf, WORKERS } from './script.ts';
+import { openTruth, type Truth } from './truth.ts';
+
+export interface ChaosOptions {
+  seed: number;
+  minutes: number;
+  renders: number;
+}
+
+export interface ChaosRun {
+  evidence: Evidence;
+  /** 429s that Bunny's stand-in gave. */
+  refused: number;
+}
+
+/** Leases, sweeps, backoffs and the bakes themselves, many times over. */
+const SETTLE_MS = 120_000;
+/** A second is the longest that anything younger than an orphan may need to be named by a row. */
+const RECONCILE_GRACE_MS = 1_000;
+
+const member = () => [...EDGES, ...WORKERS, ...MEDIA];
+
+/**
+ * Plays the seed's load and the seed's script against the fleet, lets it come to rest, publishes once more what failed,
+ * reconciles, and gathers what all of that left behind. Says what it does through `say`.
+ */
+export async function runChaos(
+  options: ChaosOptions,
+  given: { fleet: Fleet; log: Logger; signal: AbortSignal; say: (text: string) => void },
+): Promise<ChaosRun> {
+  const { seed, minutes, renders } = options;
+  const { fleet, signal, say } = given;
+  const load = loadOf(seed, minutes, renders);
+  const script = scriptOf(seed, minutes);
+  const edges = createEdges(fleet.edgeUrls, signal);
+  const truth = openTruth(fleet.services.databaseUrl);
+  const watching = new AbortController();
+  try {
+    const clinic = await seedClinic(edges, { jwtSecret: fleet.secrets.jwtSecret, dir: `${fleet.dataDir}/films` });
+    say(`${load.recipes.length} recipes in ${load.steps.length} steps, ${script.length} things that go wrong`);
+
+    const scene: Scene = { fleet, truth, signal };
+    const incidents: Incident[] = [];
+    const publishing = createPublishing(edges, clinic, load, signal);
+    const startedAt = Date.now();
+    const watched = publishing.watch(AbortSignal.any([signal, watching.signal]));
+    await Promise.all([
+      publishing.play(startedAt),
+      playTimed(script, {
+        startedAt,
+        signal,
+        play: async (action) => {
+          const incident = await perform(action, scene);
+          incidents.push(incident);
+          const note = incident.note ? ` (${incident.note})` : '';
+          say(`${seconds(incident.from - startedAt)}  ${sayAction(action)}${incident.struck ? '' : ', missed'}${note}`);
+        },
+      }),
+    ]);
+    await calm(scene, member());
+    say(`${seconds(Date.now() - startedAt)}  all faults taken back`);
+    await settle(truth, signal);
+    for (const programId of await truth.programsWithFailures()) {
+      say(`publishing programme ${programId} again, of which a render failed`);
+      await publishing.publishAgain(programId);
+    }
+    await settle(truth, signal);
+    say(`${seconds(Date.now() - startedAt)}  at rest`);
+    watching.abort();
+    await watched;
+    signal.throwIfAborted();
+
+    const { answers, polls } = publishing;
+    return await gather(fleet, truth, { recipes: renders, answers, polls, incidents });
+  } finally {
+    watching.abort();
+    await truth.close();
+  }
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1).padStart(6)} s`;
+
+/** Waits until every render has come to an end and every webhook of theirs is applied; whoever has not is found by the checks. */
+const settle = (truth: Truth, signal: AbortSignal) =>
+  until(
+    async () => {
+      const { unfinished, unapplied } = await truth.pulse();
+      return unfinished + unapplied === 0 ? true : null;
+    },
+    { timeoutMs: SETTLE_MS, everyMs: 250, signal },
+  );
+
+async function gather(
+  fleet: Fleet,
+  truth: Truth,
+  seen: Pick<Evidence, 'recipes' | 'answers' | 'polls' | 'incidents'>,
+): Promise<ChaosRun> {
+  const bunny = openBunny(fleet);
+  const before = await bunny.videos();
+  await delay(RECONCILE_GRACE_MS);
+  await reconcile(fleet);
+  const renders = await truth.renders();
+  const stored = new Map<string, Stored>();
+  for (const { id, status, recipeHash } of renders)
+    if (status === 'ready') stored.set(id, await bunny.stored(recipeHash));
+  const { deliveries, refused } = await bunny.journal();
+  const evidence: Evidence = {
+    ...seen,
+    titlePrefix: loadMediaConfig(fleet.mediaEnv).BUNNY_TITLE_PREFIX,
+    programs: await truth.programs(),
+    renders,
+    events: await truth.events(),
+    inbox: await truth.inbox(),
+    deliveries,
+    videos: { before, after: await bunny.videos() },
+    stored,
+    slots: SLOTS,
+  };
+  return { evidence, refused };
+}
+
+/** As an operator does it, with the command. Throws where that fails. */
+async function reconcile(fleet: Fleet): Promise<void> {
+  const main = fileURLToPath(new URL('../../apps/cli/main.ts', import.meta.url));
+  const args = ['reconcile', '--json', '--grace', `${RECONCILE_GRACE_MS / 1000}s`];
+  await execa(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
+    env: { ...fleet.commandEnv, BAKEHOUSE_DATA_DIR: fleet.dataDir } as Record<string, string>,
+    extendEnv: false,
+    timeout: 60_000,
+  });
+}

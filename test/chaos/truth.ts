@@ -1,0 +1,72 @@
+import postgres from 'postgres';
+import type { EventRow, InboxRow, ProgramRow, RenderRow } from './checker/evidence.ts';
+
+/** A claim under way, as the row tells it. */
+export interface Holding {
+  id: string;
+  token: string;
+}
+
+export type Truth = ReturnType<typeof openTruth>;
+
+/** What Postgres says, asked beside the apps and without their code: a defect in that must not hide itself. */
+export function openTruth(databaseUrl: string) {
+  const sql = postgres(databaseUrl, {
+    ...{ max: 4, onnotice: () => undefined, connect_timeout: 5, idle_timeout: 20 },
+    transform: postgres.camel,
+  });
+  return {
+    holdingsOf: (worker: string): Promise<Holding[]> =>
+      sql<
+        Holding[]
+      >`select id, lease_token as token from exercise_renders where status = 'rendering' and claimed_by = ${worker}`,
+
+    /** Whether one of these claims has ended and another worker's has begun on the same row. */
+    takenOver: async (held: readonly Holding[]): Promise<boolean> => {
+      const rows = await sql<{ id: string }[]>`
+        select id from exercise_renders
+         where status = 'rendering' and id in ${sql(held.map(({ id }) => id))} and lease_token not in ${sql(held.map(({ token }) => token))}`;
+      return rows.length > 0;
+    },
+
+    /** How many renders are in which state, and how many webhooks of videos we know wait to be applied. */
+    pulse: async () => {
+      const [counts] = await sql<{ unfinished: number; failed: number; unapplied: number }[]>`
+        select (select count(*)::int from exercise_renders where status not in ('ready', 'failed')) as unfinished,
+               (select count(*)::int from exercise_renders where status = 'failed') as failed,
+               (select count(*)::int from webhook_events w where w.applied_at is null
+                  and exists (select from exercise_renders r where r.video_guid = w.video_guid)) as unapplied`;
+      return counts ?? { unfinished: 0, failed: 0, unapplied: 0 };
+    },
+
+    programsWithFailures: async (): Promise<string[]> => {
+      const rows = await sql<{ id: string }[]>`
+        select distinct s.program_id as id from exercise_renders r
+          join session_items i on i.render_id = r.id join sessions s on s.id = i.session_id where r.status = 'failed'`;
+      return rows.map(({ id }) => id);
+    },
+
+    renders: (): Promise<RenderRow[]> => sql<RenderRow[]>`
+      select id, exercise_id, recipe_hash, language, status, generation, attempts, max_attempts, video_guid, master_sha256,
+             manifest_url, error_code, fair_key, urgent
+        from exercise_renders order by created_at, id`,
+
+    events: async (): Promise<EventRow[]> => {
+      const rows = await sql<(Omit<EventRow, 'at' | 'id'> & { at: Date; id: string })[]>`
+        select id, render_id, generation, from_status as from, to_status as to, attempt, cause, lease_token,
+               error->>'code' as error_code, at
+          from render_events order by id`;
+      return rows.map((row) => ({ ...row, id: Number(row.id), at: row.at.getTime() }));
+    },
+
+    programs: (): Promise<ProgramRow[]> => sql<ProgramRow[]>`
+      select p.id, p.status, coalesce(array_agg(i.render_id) filter (where i.id is not null), '{}') as render_ids
+        from programs p left join sessions s on s.program_id = p.id left join session_items i on i.session_id = s.id
+       group by p.id`,
+
+    inbox: (): Promise<InboxRow[]> => sql<InboxRow[]>`
+      select video_guid, status, body, applied_at is not null as applied, outcome from webhook_events order by received_at`,
+
+    close: () => sql.end({ timeout: 2 }),
+  };
+}
