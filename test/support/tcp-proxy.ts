@@ -10,6 +10,8 @@ export interface TcpProxy {
   refuse(): Promise<void>;
   /** Keeps connections open but moves no byte, as a server that hangs does. */
   stall(): void;
+  /** The same for the connections that are open now, while new ones pass: what a failover leaves behind. */
+  stallOpen(): void;
   close(): Promise<void>;
 }
 
@@ -17,8 +19,14 @@ export interface TcpProxy {
 export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const target = new URL(targetUrl);
   const sockets = new Set<Socket>();
-  let stalled = false;
+  /** Of those that move no byte. */
+  const stalled = new WeakSet<Socket>();
+  let stallsNew = false;
 
+  const stall = (socket: Socket) => {
+    stalled.add(socket);
+    socket.pause();
+  };
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
     for (const [from, to] of [
@@ -30,7 +38,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
         if (!to.write(chunk)) from.pause();
       });
       to.on('drain', () => {
-        if (!stalled) from.resume();
+        if (!stalled.has(from)) from.resume();
       });
       from.on('end', () => to.end());
       from.on('error', () => to.destroy());
@@ -38,7 +46,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
         sockets.delete(from);
         to.destroy();
       });
-      if (stalled) from.pause();
+      if (stallsNew) stall(from);
     }
   });
 
@@ -61,14 +69,20 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   return {
     url: url.href,
     async pass() {
-      stalled = false;
-      for (const socket of sockets) socket.resume();
+      stallsNew = false;
+      for (const socket of sockets) {
+        stalled.delete(socket);
+        socket.resume();
+      }
       if (!server.listening) await listen(port);
     },
     refuse,
     stall() {
-      stalled = true;
-      for (const socket of sockets) socket.pause();
+      stallsNew = true;
+      for (const socket of sockets) stall(socket);
+    },
+    stallOpen() {
+      for (const socket of sockets) stall(socket);
     },
     close: refuse,
   };
