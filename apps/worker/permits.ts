@@ -27,7 +27,7 @@ export interface Permits {
   close(): void;
 }
 
-/** Between two questions for a permit while all are taken. */
+/** Between two questions for a permit while all are taken. Who has just given one back asks no sooner than the others. */
 const RETRY_MS = 200;
 /** Between two looks at media beyond the regular ones. */
 const SOONEST_LOOK_MS = 1_000;
