@@ -1,7 +1,7 @@
 import { createVerifier } from '../../lib/auth/tokens.ts';
 import { loadEdgeConfig } from '../../lib/config/edge.ts';
 import { openDatabase } from '../../lib/db/client.ts';
-import { markDispatched } from '../../lib/db/dispatch.ts';
+import { mirrorRows } from '../../lib/db/dispatch.ts';
 import { createLogger } from '../../lib/log.ts';
 import { createFleet } from '../../lib/media/fleet.ts';
 import { createRegistry, serveMetrics } from '../../lib/metrics.ts';
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     queues,
     mirror: createMirror({
       queue: queues.renders,
-      markDispatched: (renders) => markDispatched(database.db, renders),
+      rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
       log,
     }),
     media: createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN }),

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { WorkerConfig } from '../../lib/config/worker.ts';
 import { type Database, openDatabase } from '../../lib/db/client.ts';
-import { markDispatched } from '../../lib/db/dispatch.ts';
+import { mirrorRows } from '../../lib/db/dispatch.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
 import { createMirror } from '../../lib/queue/mirror.ts';
@@ -35,7 +35,7 @@ export function startWorker(
   const queues = openQueues(connection, log);
   const mirror = createMirror({
     queue: queues.renders,
-    markDispatched: (renders) => markDispatched(database.db, renders),
+    rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
     log,
   });
   const metrics = workerMetrics(registry);

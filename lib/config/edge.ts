@@ -13,6 +13,7 @@ import {
   secret,
   url,
 } from './env.ts';
+import { pipelineEnv } from './pipeline.ts';
 
 /** RFC 7518 §3.2: a key for HS256 has at least the 256 bits of its hash. */
 const jwtSecret = z
@@ -43,6 +44,7 @@ const fields = z.object({
   DATABASE_POOL: integer(10, 1, 200, 'the most connections to Postgres'),
   REDIS_URL: redisUrl,
   REDIS_PREFIX: redisPrefix,
+  RENDER_QUEUE_MAX_MIRRORED: pipelineEnv.RENDER_QUEUE_MAX_MIRRORED,
 
   MEDIA_URL: mediaUrls,
   MEDIA_TOKEN: secret('the media service’s bearer token'),

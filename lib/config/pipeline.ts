@@ -14,6 +14,12 @@ export const pipelineEnv = {
     24 * hours,
     'milliseconds after which a dispatched, unclaimed render is checked',
   ),
+  RENDER_QUEUE_MAX_MIRRORED: integer(
+    2_000,
+    1,
+    100_000,
+    'renders that the queue holds at once; the rest waits in Postgres',
+  ),
   READY_ON: z
     .enum(['finished', 'playable'])
     .default('finished')

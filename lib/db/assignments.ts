@@ -1,6 +1,9 @@
 import { and, eq, exists, sql } from 'drizzle-orm';
 import { AppError } from '../errors.ts';
-import type { Executor } from './client.ts';
+import type { Db, Executor } from './client.ts';
+import { bumpAwaited } from './fairness.ts';
+import { retryConflict } from './outage.ts';
+import { rendersOf } from './publish.ts';
 import { assignments, programs } from './schema/index.ts';
 
 export interface Assignment {
@@ -12,24 +15,44 @@ export interface Assignment {
   created: boolean;
 }
 
+export interface AssignInput {
+  programId: string;
+  orgId: string | null;
+  patientId: string;
+  notifyWhenReady: boolean;
+  by: string;
+}
+
 /**
  * Gives a programme to a patient of its organisation, before or after it is published. `orgId` null: any organisation's.
+ * What the patient has to wait for becomes urgent; `bumped` are the renders whose place changed by that, for the mirror.
  * Throws `not_found`, `conflict` (archived).
  */
-export async function assignProgram(
-  db: Executor,
-  input: { programId: string; orgId: string | null; patientId: string; notifyWhenReady: boolean; by: string },
-): Promise<Assignment> {
-  const [program] = await db
+export function assignProgram(
+  db: Db,
+  input: AssignInput,
+): Promise<{ assignment: Assignment; bumped: { id: string }[] }> {
+  return retryConflict(() =>
+    db.transaction(async (tx) => {
+      const assignment = await insertAssignment(tx, input);
+      return { assignment, bumped: await bumpAwaited(tx, sql`r.id in (${rendersOf(input.programId)})`) };
+    }),
+  );
+}
+
+async function insertAssignment(tx: Executor, input: AssignInput): Promise<Assignment> {
+  const [program] = await tx
     .select({ status: programs.status })
     .from(programs)
-    .where(and(eq(programs.id, input.programId), input.orgId === null ? undefined : eq(programs.orgId, input.orgId)));
+    .where(and(eq(programs.id, input.programId), input.orgId === null ? undefined : eq(programs.orgId, input.orgId)))
+    // A publish going on is waited for: either it sees the assignment, or this sees its renders.
+    .for('key share');
   if (!program) throw new AppError('not_found');
   if (program.status === 'archived') {
     throw new AppError('conflict', { sentence: 'An archived programme cannot be assigned.' });
   }
   const { programId, patientId, notifyWhenReady, by: assignedBy } = input;
-  const [assignment] = await db
+  const [assignment] = await tx
     .insert(assignments)
     .values({ programId, patientId, notifyWhenReady, assignedBy })
     .onConflictDoUpdate({ target: [assignments.programId, assignments.patientId], set: { notifyWhenReady } })

@@ -1,37 +1,131 @@
-import { and, eq, isNull, or, sql } from 'drizzle-orm';
-import type { QueuedRender } from '../domain/render-states.ts';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
-import { exerciseRenders } from './schema/index.ts';
+import { fairOrder, priorityOf, virtualNow } from './fairness.ts';
+import { rows } from './rows.ts';
+
+/** A pending render whose job is not as it should be. */
+export interface MirrorEntry {
+  id: string;
+  recipeHash: string;
+  generation: number;
+  /** What the queue is to be told now. */
+  priority: number;
+  /** What it was told last; null: nothing yet, or nobody knows. */
+  told: number | null;
+  /** Whether the queue has confirmed its job. */
+  dispatched: boolean;
+  /** Whether it belongs into the queue now: it is one of the first that are due. */
+  inside: boolean;
+}
+
+/** What the mirror knows of the rows and writes back to them. */
+export interface MirrorRows {
+  /** The most renders that the queue is to hold. */
+  max: number;
+  /** Renders whose job is not as it should be; among these, or all, those dispatched `staleMs` ago and unclaimed too. */
+  changes(which: readonly string[] | { staleMs: number }): Promise<MirrorEntry[]>;
+  /** How many pending renders the queue has confirmed. */
+  countDispatched(): Promise<number>;
+  /** Notes that the queue has their jobs, at these priorities. */
+  markDispatched(entries: readonly MirrorEntry[]): Promise<void>;
+  /** Notes that the queue has them no more. */
+  markEvicted(entries: readonly MirrorEntry[]): Promise<void>;
+}
+
+/** The rows behind a mirror that holds the first `max` pending renders that are due, in fair order, and no more. */
+export const mirrorRows = (db: Executor, max: number): MirrorRows => ({
+  max,
+  changes: (which) => mirrorChanges(db, max, which),
+  countDispatched: () => countDispatched(db),
+  markDispatched: (entries) => markDispatched(db, entries),
+  markEvicted: (entries) => markEvicted(db, entries),
+});
+
+/** In the order in which they are to be baked. Touches no more rows than the mirror holds and should hold. */
+async function mirrorChanges(
+  db: Executor,
+  max: number,
+  which: readonly string[] | { staleMs: number },
+): Promise<MirrorEntry[]> {
+  const [isMeant, isStale] =
+    'staleMs' in which
+      ? [sql`true`, sql`r.dispatched_at < now() - ${which.staleMs} * interval '1 millisecond'`]
+      : [sql`r.id = any(${sql.param(which)}::uuid[])`, sql`false`];
+  const found = await rows<{
+    id: string;
+    recipe_hash: string;
+    generation: number;
+    priority: number;
+    told: number | null;
+    dispatched: boolean;
+    inside: boolean;
+  }>(
+    db,
+    sql`with clock as materialized (
+      select ${virtualNow} as now
+    ), first as materialized (
+      select r.id from exercise_renders r
+       where r.status = 'pending' and (r.not_before is null or r.not_before <= now())
+       order by ${fairOrder} limit ${max}
+    ), candidate as (
+      select id from first
+      union select id from exercise_renders where status = 'pending' and dispatched_at is not null
+    ), entry as (
+      select r.*, ${priorityOf(sql`clock.now`)} as priority, exists (select from first where first.id = r.id) as inside
+        from candidate join exercise_renders r using (id) cross join clock
+       where r.status = 'pending' and ${isMeant}
+    )
+    select r.id, r.recipe_hash, r.generation, r.priority, r.mirrored_priority as told,
+           r.dispatched_at is not null as dispatched, r.inside
+      from entry r
+     where case when r.inside
+                then r.dispatched_at is null or ${isStale} or r.mirrored_priority is distinct from r.priority
+                else r.dispatched_at is not null end
+     order by ${fairOrder}`,
+  );
+  return found.map(({ recipe_hash: recipeHash, ...entry }) => ({ recipeHash, ...entry }));
+}
+
+async function countDispatched(db: Executor): Promise<number> {
+  const [row] = await rows<{ dispatched: string }>(
+    db,
+    sql`select count(*) as dispatched from exercise_renders where status = 'pending' and dispatched_at is not null`,
+  );
+  return Number(row?.dispatched ?? 0);
+}
 
 /**
- * Pending renders that the queue may not know: never dispatched, or dispatched longer than `staleMs` ago and still not
- * claimed. Those that wait for a later attempt are left alone until then. In the order in which they are to be baked.
+ * Writes `set` to what is still the render that the mirror had in hand: one that was claimed meanwhile, or requeued
+ * under a newer generation, is another matter. Locks by hash, as every move does.
  */
-export function undispatched(db: Executor, options: { staleMs: number; limit: number }): Promise<QueuedRender[]> {
-  const r = exerciseRenders;
-  return db
-    .select({ id: r.id, recipeHash: r.recipeHash, generation: r.generation, fairTag: r.fairTag, urgent: r.urgent })
-    .from(r)
-    .where(
-      and(
-        eq(r.status, 'pending'),
-        or(isNull(r.dispatchedAt), sql`${r.dispatchedAt} < now() - ${options.staleMs} * interval '1 millisecond'`),
-        or(isNull(r.notBefore), sql`${r.notBefore} <= now()`),
-      ),
+async function note(db: Executor, entries: readonly MirrorEntry[], set: SQL): Promise<void> {
+  if (entries.length === 0) return;
+  const given = JSON.stringify(
+    entries.map(({ id, generation, priority, told }) => ({ id, generation, priority, told })),
+  );
+  await db.execute(sql`
+    with given as (
+      select * from jsonb_to_recordset(${given}::jsonb) as g(id uuid, generation int, priority int, told int)
+    ), held as (
+      select r.id from exercise_renders r join given using (id)
+       where r.generation = given.generation and r.status = 'pending'
+       order by r.recipe_hash
+         for no key update of r
     )
-    .orderBy(sql`${r.urgent} desc`, r.fairTag)
-    .limit(options.limit);
+    update exercise_renders r set ${set} from held join given using (id) where r.id = held.id`);
 }
 
-/** Notes that the queue has them. A render requeued meanwhile is of another generation and stays undispatched. */
-export async function markDispatched(
-  db: Executor,
-  renders: readonly Pick<QueuedRender, 'id' | 'generation'>[],
-): Promise<void> {
-  if (renders.length === 0) return;
-  const given = JSON.stringify(renders.map(({ id, generation }) => ({ id, generation })));
-  await db.execute(sql`
-    update exercise_renders r set dispatched_at = now()
-      from jsonb_to_recordset(${given}::jsonb) as given(id uuid, generation int)
-     where r.id = given.id and r.generation = given.generation and r.status = 'pending'`);
-}
+/**
+ * Where somebody else told the queue something at the same time, which of the two it heard last is not known: null, and
+ * the sweep tells it again.
+ */
+const markDispatched = (db: Executor, entries: readonly MirrorEntry[]) =>
+  note(
+    db,
+    entries,
+    sql`dispatched_at = now(),
+      mirrored_priority = case when r.mirrored_priority is not distinct from given.told then given.priority end`,
+  );
+
+const markEvicted = (db: Executor, entries: readonly MirrorEntry[]) =>
+  note(db, entries, sql`dispatched_at = null, mirrored_priority = null`);

@@ -21,6 +21,8 @@ interface MoveOptions {
   /** The token that a claim begins; a fenced move carries the one of its lease. */
   token?: string;
   error?: EventError;
+  /** A select over `previous` that gives each row a new place in the fair order: `id`, `fair_key`, `fair_tag`. */
+  places?: SQL;
   limit?: number;
 }
 
@@ -42,7 +44,7 @@ const ATTEMPTS = {
 export async function move(
   db: Executor,
   name: MoveName,
-  { where, set, cause, error, limit, ...given }: MoveOptions,
+  { where, set, cause, error, places, limit, ...given }: MoveOptions,
 ): Promise<Render[]> {
   const { from, to, attempts, ...effect } = MOVES[name];
   const isLease = 'token' in where;
@@ -61,6 +63,7 @@ export async function move(
     ...(to === 'rendering' ? [] : [sql`lease_token = null`, sql`lease_expires_at = null`]),
     ...(to === 'pending' ? [sql`progress_stage = null`, sql`progress_percent = null`] : []),
     ...(error ? [sql`error_code = ${error.code}`, sql`error_message = ${error.message}`] : []),
+    ...(places ? [sql`fair_key = places.fair_key`, sql`fair_tag = places.fair_tag`] : []),
     ...(set ? [set] : []),
   ];
   const notify = sql`, notified as (
@@ -73,13 +76,13 @@ export async function move(
   const result = await rows(
     db,
     sql`with previous as (
-      select r.id, r.status from exercise_renders r
+      select r.id, r.status, r.recipe_hash, r.fair_key, r.fair_tag from exercise_renders r
        where r.status in (${allowed}) and ${rowsMeant}
        order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
          for no key update
-    ), moved as (
+    )${places ? sql`, places as (${places})` : sql``}, moved as (
       update exercise_renders r set ${sql.join(columns, sql`, `)}
-        from previous where previous.id = r.id
+        from previous ${places ? sql`join places using (id)` : sql``} where previous.id = r.id
       returning r.*, previous.status as previous_status
     ), logged as (
       insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)

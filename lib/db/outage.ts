@@ -38,9 +38,19 @@ export function isDatabaseAway(error: unknown): boolean {
 }
 
 /** Postgres gave up this transaction so that another could go on: the same again will do. */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && (at.code === '40P01' || at.code === '40001')) return true;
   }
   return false;
+}
+
+/** The work, and once more where Postgres gave it up for a conflict. */
+export async function retryConflict<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    return work();
+  }
 }

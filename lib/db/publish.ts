@@ -5,8 +5,9 @@ import type { QueuedRender } from '../domain/render-states.ts';
 import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
-import { isConflict } from './outage.ts';
-import { requeueRenders } from './requeue.ts';
+import { bumpAwaited, lockFairKey, nextTag } from './fairness.ts';
+import { retryConflict } from './outage.ts';
+import { startGeneration } from './requeue.ts';
 import { rows } from './rows.ts';
 import { programs, type RepMarks, sessions } from './schema/index.ts';
 
@@ -21,8 +22,10 @@ export interface PublishCounts {
 
 export interface Published {
   counts: PublishCounts;
-  /** Renders that became pending in this publish, for the mirror. */
+  /** Renders that became pending in this publish. */
   queued: QueuedRender[];
+  /** Those, and the ones whose place in the fair order changed because a patient waits for them: for the mirror. */
+  touched: { id: string }[];
 }
 
 /**
@@ -32,16 +35,11 @@ export interface Published {
  * Publishing what is published already repeats nothing and requeues what failed. `orgId` null: any organisation
  * (a superadmin). Throws `not_found`, `conflict` (archived), `not_publishable` with one issue per hopeless item.
  */
-export async function publishProgram(
+export function publishProgram(
   db: Db,
   request: { programId: string; orgId: string | null; by: string },
 ): Promise<Published> {
-  try {
-    return await publishOnce(db, request);
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    return publishOnce(db, request);
-  }
+  return retryConflict(() => publishOnce(db, request));
 }
 
 function publishOnce(db: Db, request: { programId: string; orgId: string | null; by: string }): Promise<Published> {
@@ -51,18 +49,23 @@ function publishOnce(db: Db, request: { programId: string; orgId: string | null;
     if (program.status === 'archived') {
       throw new AppError('conflict', { sentence: 'An archived programme cannot be published.' });
     }
+    await lockFairKey(tx, request.by);
     const inserted = program.status === 'draft' ? await publishDraft(tx, program.id, program.language, request.by) : [];
-    const requeued = await requeueRenders(tx, sql`r.id in (${rendersOf(program.id)})`, {
+    const ofProgram = sql`r.id in (${rendersOf(program.id)})`;
+    const requeued = await startGeneration(tx, ofProgram, {
       from: 'failed',
       cause: 'republished',
       forgetVideo: true,
+      by: request.by,
     });
-    return { counts: await countRenders(tx, program.id), queued: [...inserted, ...requeued] };
+    const bumped = await bumpAwaited(tx, ofProgram);
+    const queued = [...inserted, ...requeued];
+    return { counts: await countRenders(tx, program.id), queued, touched: [...queued, ...bumped] };
   });
 }
 
 /** The renders that a programme's items are linked to. */
-const rendersOf = (programId: string) =>
+export const rendersOf = (programId: string) =>
   sql`select i.render_id from session_items i join sessions s on s.id = i.session_id where s.program_id = ${programId}`;
 
 async function publishDraft(tx: Executor, programId: string, language: string, by: string): Promise<QueuedRender[]> {
@@ -169,9 +172,9 @@ const resolvedItem = (item: ItemRow, { recipe, hash }: Resolution & { ok: true }
 });
 
 /**
- * Inserts the renders that do not exist yet, with their first history row and their place in the fair order
- * (start-time fair queueing: after what is pending now and after everything this specialist still waits for).
- * Sorted by hash, so that two publishes of the same recipes lock them in the same order.
+ * Inserts the renders that do not exist yet, with their first history row and their place in the fair order: one round
+ * after the other in playing order, so that what comes first is ready first. Inserted by hash, so that two publishes of
+ * the same recipes lock them in the same order.
  */
 async function insertMissing(
   tx: Executor,
@@ -179,34 +182,24 @@ async function insertMissing(
   language: string,
   by: string,
 ): Promise<QueuedRender[]> {
-  const distinct = [...new Map(items.map((item) => [item.hash, item])).values()].sort((a, b) =>
-    a.hash < b.hash ? -1 : 1,
-  );
-  const given = distinct.map((item) => ({
+  const distinct = [...new Map(items.map((item) => [item.hash, item])).values()];
+  const given = distinct.map((item, nth) => ({
     id: uuidv7(),
+    nth,
     exercise_id: item.exerciseId,
     hash: item.hash,
     recipe: item.recipe,
   }));
-  const inserted = await rows<{
-    id: string;
-    recipe_hash: string;
-    generation: number;
-    fair_tag: string;
-    urgent: boolean;
-  }>(
+  const inserted = await rows<{ id: string; recipe_hash: string; generation: number }>(
     tx,
     sql`with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as x(id uuid, exercise_id uuid, hash text, recipe jsonb)
-    ), clock as (
-      select greatest(
-        coalesce((select min(fair_tag) from exercise_renders where status = 'pending'),
-                 (select max(fair_tag) from exercise_renders where status <> 'pending'), 0),
-        coalesce((select max(fair_tag) from exercise_renders where fair_key = ${by} and status in ('pending', 'rendering')), 0)) as tag
+      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as x(id uuid, nth int, exercise_id uuid, hash text, recipe jsonb)
+    ), next as materialized (
+      select ${nextTag(sql`${by}::text`)} as tag
     ), inserted as (
       insert into exercise_renders (id, exercise_id, recipe_hash, language, recipe, fair_key, fair_tag)
-      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, clock.tag + row_number() over (order by g.hash)
-        from given g cross join clock
+      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, next.tag - 1 + row_number() over (order by g.nth)
+        from given g cross join next
        where not exists (select from exercise_renders r where r.exercise_id = g.exercise_id and r.recipe_hash = g.hash and r.language = ${language})
        order by g.hash
       on conflict on constraint exercise_renders_key do nothing
@@ -215,15 +208,9 @@ async function insertMissing(
       insert into render_events (render_id, generation, to_status, attempt, cause)
       select id, generation, status, attempts, 'published' from inserted
     )
-    select id, recipe_hash, generation, fair_tag, urgent from inserted`,
+    select id, recipe_hash, generation from inserted`,
   );
-  return inserted.map((row) => ({
-    id: row.id,
-    recipeHash: row.recipe_hash,
-    generation: row.generation,
-    fairTag: Number(row.fair_tag),
-    urgent: row.urgent,
-  }));
+  return inserted.map((row) => ({ id: row.id, recipeHash: row.recipe_hash, generation: row.generation }));
 }
 
 async function countRenders(tx: Executor, programId: string): Promise<PublishCounts> {

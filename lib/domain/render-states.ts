@@ -80,8 +80,6 @@ export interface QueuedRender {
   id: string;
   recipeHash: string;
   generation: number;
-  fairTag: number;
-  urgent: boolean;
 }
 
 /** Whether a failed attempt is tried again; `attempts` already counts it. */
@@ -103,10 +101,3 @@ export function backoffMs({ baseMs, maxMs }: Backoff, attempts: number, random: 
   const step = Math.min(maxMs, baseMs * 2 ** Math.max(0, attempts - 1));
   return Math.round(step * (0.1 + 0.9 * random));
 }
-
-/** BullMQ takes priorities 1 … 2 097 151, lower first; 0 would beat them all. */
-const PRIORITY_SPAN = 2_000_000;
-
-/** The BullMQ priority of a fair tag: its place in a window of two million, which a live backlog never fills. */
-export const priorityOfTag = (fairTag: number) =>
-  ((((fairTag - 1) % PRIORITY_SPAN) + PRIORITY_SPAN) % PRIORITY_SPAN) + 1;

@@ -1,84 +1,140 @@
 import type { Queue } from 'bullmq';
-import { priorityOfTag, type QueuedRender, renderJobId } from '../domain/render-states.ts';
+import type { MirrorEntry, MirrorRows } from '../db/dispatch.ts';
+import { renderJobId } from '../domain/render-states.ts';
 import type { Logger } from '../log.ts';
 import { JOBS, type JobPayload } from './jobs.ts';
 import { withDeadline } from './queues.ts';
 
 export interface Mirror {
   /**
-   * Adds jobs for rows that have just become pending. Never throws and takes at most its deadline: what Redis did not
-   * confirm stays undispatched, and the sweep adds it later. True where all were confirmed.
+   * Brings the jobs of these renders in line with their rows, after the commit that made them pending or changed their
+   * place. Never throws. What Redis did not confirm within the deadline stays as it was, and the sweep makes up for it.
+   * True where all was confirmed.
    */
-  dispatch(renders: readonly QueuedRender[]): Promise<boolean>;
+  dispatch(renders: readonly { id: string }[]): Promise<boolean>;
   /**
-   * The same for rows that the queue should have had: jobs still alive are left alone, ids that a finished or ghost job
-   * holds are freed first, because BullMQ silently ignores an `add` of an id it still knows in any state.
+   * Brings the whole queue in line with the rows: adds what should be in it, frees ids that a finished or ghost job
+   * holds (BullMQ silently ignores an `add` of an id it still knows in any state), corrects priorities and takes out
+   * what does not belong to the first any more. Answers how many jobs it touched; throws where Redis does not answer.
    */
-  redispatch(renders: readonly QueuedRender[]): Promise<boolean>;
+  sweep(options: { staleMs: number }): Promise<number>;
 }
 
 export interface MirrorDeps {
   queue: Queue;
-  /** Stamps the rows; called only after Redis has confirmed. */
-  markDispatched: (renders: readonly QueuedRender[]) => Promise<void>;
+  rows: MirrorRows;
   log: Logger;
+  /** For each exchange with Redis. Default 2 000. */
   deadlineMs?: number;
 }
 
-const LIVE_STATES = new Set(['active', 'waiting', 'delayed', 'prioritized', 'waiting-children']);
+const LIVE = ['active', 'waiting', 'delayed', 'prioritized', 'waiting-children'] as const;
+const LIVE_STATES = new Set<string>(LIVE);
 
-/** Before every tag: the renders that a patient is waiting for right now. */
-const URGENT_PRIORITY = 1;
+/** Jobs per exchange with Redis: few enough to be answered well within the deadline. */
+const BATCH = 500;
 
-export function createMirror({ queue, markDispatched, log, deadlineMs = 2_000 }: MirrorDeps): Mirror {
-  const add = async (renders: readonly QueuedRender[]) => {
-    const jobs = renders.map((render) => ({
-      name: 'render',
-      data: {
-        renderId: render.id,
-        generation: render.generation,
-        recipeHash: render.recipeHash,
-      } satisfies JobPayload<'render'>,
-      opts: {
-        jobId: renderJobId(render.recipeHash, render.generation),
-        priority: render.urgent ? URGENT_PRIORITY : priorityOfTag(render.fairTag),
-      },
-    }));
-    await withDeadline(queue.addBulk(jobs), deadlineMs);
-    await markDispatched(renders);
-  };
+function* batches<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += BATCH) yield all.slice(at, at + BATCH);
+}
 
-  const freeDeadIds = (renders: readonly QueuedRender[]) =>
-    withDeadline(
-      Promise.all(
-        renders.map(async (render) => {
-          const jobId = renderJobId(render.recipeHash, render.generation);
-          const state = await queue.getJobState(jobId);
-          // `remove` refuses a locked job, so a worker that took it meanwhile keeps it. "unknown" may be a ghost: a hash in no list.
-          if (!LIVE_STATES.has(state)) await queue.remove(jobId);
-        }),
+const jobIdOf = ({ recipeHash, generation }: MirrorEntry) => renderJobId(recipeHash, generation);
+
+/** Keeps the queue of renders a copy of the first pending rows. The rows are the truth; this may fail at any time. */
+export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDeps): Mirror {
+  const within = <T>(promise: Promise<T>) => withDeadline(promise, deadlineMs);
+
+  const add = (entries: readonly MirrorEntry[]) =>
+    within(
+      queue.addBulk(
+        entries.map((entry) => ({
+          name: 'render',
+          data: {
+            renderId: entry.id,
+            generation: entry.generation,
+            recipeHash: entry.recipeHash,
+          } satisfies JobPayload<'render'>,
+          opts: { jobId: jobIdOf(entry), priority: entry.priority },
+        })),
       ),
-      deadlineMs,
     );
 
-  const attempt = async (renders: readonly QueuedRender[], work: () => Promise<void>) => {
-    if (renders.length === 0) return true;
-    try {
-      await work();
-      return true;
-    } catch (err) {
-      log.warn({ err, renders: renders.length, queue: JOBS.render.queue }, 'renders not mirrored; the sweep will');
-      return false;
-    }
+  /** For jobs that were there already, where adding has changed nothing. One that is gone or running takes no harm. */
+  const reprioritise = (entries: readonly MirrorEntry[]) =>
+    within(
+      Promise.all(
+        entries.map(async (entry) => {
+          const job = await queue.getJob(jobIdOf(entry));
+          await job?.changePriority({ priority: entry.priority });
+        }),
+      ),
+    );
+
+  const put = async (entries: readonly MirrorEntry[], isThere: (entry: MirrorEntry) => boolean) => {
+    await add(entries);
+    await reprioritise(entries.filter((entry) => entry.told !== entry.priority && isThere(entry)));
+    await rows.markDispatched(entries);
+  };
+
+  /**
+   * Answers those whose job lives. `remove` refuses a locked job, so a worker that took it meanwhile keeps it. "unknown"
+   * may be a ghost: a hash in no list.
+   */
+  const freeDeadIds = async (entries: readonly MirrorEntry[]) => {
+    const live = new Set<MirrorEntry>();
+    const look = async (entry: MirrorEntry) => {
+      const state = await queue.getJobState(jobIdOf(entry));
+      if (LIVE_STATES.has(state)) live.add(entry);
+      else await queue.remove(jobIdOf(entry));
+    };
+    await within(Promise.all(entries.map(look)));
+    return live;
+  };
+
+  /** A crash before the row is marked leaves one that seems to have a job: it is evicted again, or added when stale. */
+  const evict = async (entries: readonly MirrorEntry[]) => {
+    const removed = await within(Promise.all(entries.map((entry) => queue.remove(jobIdOf(entry)))));
+    await rows.markEvicted(entries.filter((_, nth) => removed[nth] === 1));
+  };
+
+  /**
+   * Renders that wait for a later attempt have delayed jobs, beside the first that are due. Those of the latest go where
+   * there are too many, and come back when they are due.
+   */
+  const trimDelayed = async (delayed: number) => {
+    if (delayed <= rows.max) return 0;
+    const latest = await within(queue.getJobs(['delayed'], rows.max, rows.max + BATCH - 1, true));
+    await within(Promise.all(latest.map((job) => queue.remove(job.id ?? ''))));
+    return latest.length;
   };
 
   return {
-    dispatch: (renders) => attempt(renders, () => add(renders)),
-    redispatch: (renders) =>
-      attempt(renders, async () => {
-        await freeDeadIds(renders);
-        await add(renders);
-      }),
+    dispatch: async (renders) => {
+      if (renders.length === 0) return true;
+      try {
+        const changes = await rows.changes(renders.map(({ id }) => id));
+        const isKnown = ({ dispatched, told }: MirrorEntry) => dispatched || told !== null;
+        for (const batch of batches(changes.filter(({ inside }) => inside))) await put(batch, isKnown);
+        for (const batch of batches(changes.filter(({ inside }) => !inside))) await evict(batch);
+        return true;
+      } catch (err) {
+        log.warn({ err, renders: renders.length, queue: JOBS.render.queue }, 'renders not mirrored; the sweep will');
+        return false;
+      }
+    },
+    sweep: async ({ staleMs }) => {
+      const dispatched = await rows.countDispatched();
+      const counts = await within(queue.getJobCounts(...LIVE));
+      const live = LIVE.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+      // Fewer jobs than rows that should have one: Redis has forgotten, and waiting until they are stale is no use.
+      const changes = await rows.changes({ staleMs: live < dispatched ? 0 : staleMs });
+      for (const batch of batches(changes.filter(({ inside }) => !inside))) await evict(batch);
+      for (const batch of batches(changes.filter(({ inside }) => inside))) {
+        const live = await freeDeadIds(batch);
+        await put(batch, (entry) => live.has(entry));
+      }
+      return changes.length + (await trimDelayed(counts.delayed ?? 0));
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { assignProgram, unassignProgram } from '../../../lib/db/assignments.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
+import { mirrorBriefly } from '../mirror-briefly.ts';
 import { commonProblems, id, idParam, json, jsonBody, line, security, time } from '../openapi.ts';
 import { createRouter } from '../router.ts';
 
@@ -20,7 +21,9 @@ const assign = createRoute({
   tags,
   security,
   summary: 'Give the programme to a patient',
-  description: 'May be done before it is published or ready; the patient sees it once it is published.',
+  description:
+    'May be done before it is published or ready; the patient sees it once it is published. ' +
+    'Videos that it still lacks go before others of the same specialist.',
   middleware: allow('programs.write'),
   request: {
     params: idParam,
@@ -44,16 +47,18 @@ const unassign = createRoute({
   responses: { 204: { description: 'Taken back.' }, ...commonProblems('not_found') },
 });
 
-export function assignmentRoutes({ database: { db } }: EdgeDeps) {
+export function assignmentRoutes({ database: { db }, mirror }: EdgeDeps) {
   return createRouter()
     .openapi(assign, async (c) => {
       const { who } = c.var;
-      const { created, createdAt, ...made } = await assignProgram(db, {
+      const { assignment, bumped } = await assignProgram(db, {
         programId: c.req.valid('param').id,
         orgId: who.org,
         by: who.sub,
         ...c.req.valid('json'),
       });
+      await mirrorBriefly(mirror, bumped);
+      const { created, createdAt, ...made } = assignment;
       return c.json({ ...made, createdAt: createdAt.toISOString() }, created ? 201 : 200);
     })
     .openapi(unassign, async (c) => {

@@ -3,16 +3,13 @@ import { listProgramRenders, type ProgramRender } from '../../../lib/db/program-
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { renderStatus } from '../../../lib/domain/render-states.ts';
 import { AppError } from '../../../lib/errors.ts';
-import { withDeadline } from '../../../lib/queue/queues.ts';
 import { allow, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
+import { mirrorBriefly } from '../mirror-briefly.ts';
 import { nameIn } from '../names.ts';
 import { commonProblems, id, idParam, json, security, time } from '../openapi.ts';
 import { createRouter } from '../router.ts';
 import { createHlsUrls } from '../urls.ts';
-
-/** How long publish waits for the queue before it answers; what is committed is safe without it. */
-const MIRROR_WAIT_MS = 250;
 
 const count = z.int().min(0);
 const counts = z
@@ -123,7 +120,7 @@ export function publishRoutes(deps: EdgeDeps) {
         orgId: who.org,
         by: who.sub,
       });
-      await withDeadline(deps.mirror.dispatch(published.queued), MIRROR_WAIT_MS).catch(() => undefined);
+      await mirrorBriefly(deps.mirror, published.touched);
       return c.json(published.counts, 202);
     })
     .openapi(renders, async (c) => {

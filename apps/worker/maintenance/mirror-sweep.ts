@@ -1,14 +1,8 @@
-import { undispatched } from '../../../lib/db/dispatch.ts';
 import type { Duty } from './duty.ts';
 
-const BATCH = 500;
-
-/** Adds to the queue what it does not hold: never mirrored, or lost with Redis. */
+/** Brings the queue in line with the rows: what was never mirrored, was lost with Redis, or has changed its place. */
 export const mirrorSweep: Duty = {
   name: 'mirror-sweep',
   every: 1,
-  run: async ({ config, database, mirror }) => {
-    const renders = await undispatched(database.db, { staleMs: config.RENDER_REDISPATCH_MS, limit: BATCH });
-    return (await mirror.redispatch(renders)) ? renders.length : 0;
-  },
+  run: ({ config, mirror }) => mirror.sweep({ staleMs: config.RENDER_REDISPATCH_MS }),
 };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { undispatched } from '../../../lib/db/dispatch.ts';
+import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import type { Lease, Render } from '../../../lib/db/move.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import {
@@ -189,9 +189,7 @@ describe('transcode', () => {
       masterSha256: 'b'.repeat(64),
       dispatchedAt: null,
     });
-    expect((await undispatched(database.db, { staleMs: 60_000, limit: 1_000 })).map(({ id }) => id)).toContain(
-      render.id,
-    );
+    expect(await mirrorRows(database.db, 1_000).changes([render.id])).toMatchObject([{ inside: true }]);
   });
 });
 

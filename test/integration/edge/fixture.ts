@@ -6,7 +6,7 @@ import { createVerifier, issueToken } from '../../../lib/auth/tokens.ts';
 import { loadEdgeConfig } from '../../../lib/config/edge.ts';
 import type { Env } from '../../../lib/config/env.ts';
 import { type Db, openDatabase } from '../../../lib/db/client.ts';
-import { markDispatched } from '../../../lib/db/dispatch.ts';
+import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { exerciseRenders, organisations, sessionItems, sessions } from '../../../lib/db/schema/index.ts';
 import type { RenderStatus } from '../../../lib/domain/render-states.ts';
@@ -98,7 +98,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
     queues,
     mirror: createMirror({
       queue: queues.renders,
-      markDispatched: (renders) => markDispatched(database.db, renders),
+      rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
       log: silentLog,
     }),
     media: createFleet({ targets: config.MEDIA_URL, token: config.MEDIA_TOKEN }),

@@ -1,255 +1,325 @@
-import { randomUUID } from 'node:crypto';
+import { eq, sql } from 'drizzle-orm';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
-import { type QueuedRender, renderJobId } from '../../../lib/domain/render-states.ts';
-import { done, later } from '../../../lib/queue/jobs.ts';
-import { announceWebhook, createMirror } from '../../../lib/queue/mirror.ts';
-import { openQueues, type Queues } from '../../../lib/queue/queues.ts';
-import { type JobRunner, type RunJobsOptions, runJobs } from '../../../lib/queue/run-jobs.ts';
-import { shaOf } from '../../support/clinic.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mirrorRows } from '../../../lib/db/dispatch.ts';
+import type { Render } from '../../../lib/db/move.ts';
+import { claimRender, handBack } from '../../../lib/db/renders.ts';
+import { exerciseRenders } from '../../../lib/db/schema/index.ts';
+import { BASE_STEP } from '../../../lib/domain/fair-order.ts';
+import { renderJobId } from '../../../lib/domain/render-states.ts';
+import { done } from '../../../lib/queue/jobs.ts';
+import { createMirror } from '../../../lib/queue/mirror.ts';
+import { openQueues } from '../../../lib/queue/queues.ts';
+import { runJobs } from '../../../lib/queue/run-jobs.ts';
 import { silentLog } from '../../support/log.ts';
-import { testRedis } from '../../support/redis.ts';
+import { startPrivateRedis, testRedis } from '../../support/redis.ts';
+import { insertRenders } from '../../support/renders.ts';
+import { useTestDatabase } from '../../support/test-db.ts';
 import { waitFor } from '../../support/wait.ts';
 
-const opened: { close(): Promise<void> }[] = [];
+const database = useTestDatabase();
+const opened: (() => Promise<unknown>)[] = [];
+beforeEach(() => database.db.execute(sql`truncate exercise_renders cascade`));
 afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
+  for (const close of opened.splice(0).reverse()) await close();
 });
 
-function setup(redisUrl?: string) {
+const STALE_MS = 60_000;
+
+function setup({ redisUrl, max = 100 }: { redisUrl?: string; max?: number } = {}) {
   const { url, prefix } = testRedis();
   const connection = { redisUrl: redisUrl ?? url, prefix };
   const queues = openQueues(connection, silentLog);
-  opened.push(queues);
-  const stamped: string[] = [];
-  const mirror = createMirror({
-    queue: queues.renders,
-    markDispatched: async (renders) => {
-      stamped.push(...renders.map(({ id }) => id));
+  opened.push(queues.close);
+  const rows = mirrorRows(database.db, max);
+  const mirror = createMirror({ queue: queues.renders, rows, log: silentLog, deadlineMs: 1_000 });
+  return { connection, queue: queues.renders, rows, mirror, sweep: () => mirror.sweep({ staleMs: STALE_MS }) };
+}
+
+type Setup = ReturnType<typeof setup>;
+
+const jobIdOf = (render: Pick<Render, 'recipeHash' | 'generation'>) =>
+  renderJobId(render.recipeHash, render.generation);
+const inQueue = async ({ queue }: Setup) =>
+  (await queue.getJobs(['prioritized', 'waiting', 'delayed'])).map((job) => job.id).sort();
+const priorityIn = async ({ queue }: Setup, render: Render) => (await queue.getJob(jobIdOf(render)))?.priority;
+const rounds = (from: number, to: number, more: Partial<Render> = {}) =>
+  Array.from({ length: to - from + 1 }, (_, nth) => ({ fairTag: from + nth, ...more }));
+const reload = async ({ id }: Pick<Render, 'id'>) =>
+  (await database.db.select().from(exerciseRenders).where(eq(exerciseRenders.id, id)))[0]!;
+const change = (render: Render, set: Partial<Render>) =>
+  database.db.update(exerciseRenders).set(set).where(eq(exerciseRenders.id, render.id));
+const claim = (render: Render, token = '0190b6a5-4a30-7cc3-9f6a-0d4f1c1f0abc') =>
+  claimRender(database.db, { id: render.id, generation: render.generation, token, by: 'worker-1', leaseMs: 60_000 });
+
+/** Runs the jobs in the order in which the queue hands them out. */
+function consume({ connection }: Setup): string[] {
+  const order: string[] = [];
+  const runner = runJobs({
+    ...connection,
+    kind: 'render',
+    concurrency: 1,
+    handler: async ({ renderId }) => {
+      order.push(renderId);
+      return done('ok');
     },
     log: silentLog,
-    deadlineMs: 1_000,
   });
-  return { connection, queues, mirror, stamped };
+  opened.push(() => runner.close(2_000));
+  return order;
 }
 
-const aRender = (change: Partial<QueuedRender> = {}): QueuedRender => {
-  const id = randomUUID();
-  return { id, recipeHash: shaOf(id), generation: 0, fairTag: 1, urgent: false, ...change };
-};
-
-const jobIds = async (queues: Queues) => (await queues.renders.getJobs()).map((job) => job.id).sort();
-
-function consume(
-  connection: { redisUrl: string; prefix: string },
-  handler: RunJobsOptions<'render'>['handler'],
-  concurrency = 1,
-): JobRunner {
-  const runner = runJobs({ ...connection, kind: 'render', concurrency, handler, log: silentLog });
-  opened.push({ close: () => runner.close(2_000) });
-  return runner;
-}
-
-describe('mirror', () => {
-  it('adds one job per render, named by its recipe hash and carrying ids only', async () => {
-    const { queues, mirror, stamped } = setup();
-    const renders = [aRender(), aRender({ generation: 2 })];
-    expect(await mirror.dispatch(renders)).toBe(true);
-    expect(await mirror.dispatch(renders)).toBe(true);
-    expect(await jobIds(queues)).toEqual(renders.map((r) => renderJobId(r.recipeHash, r.generation)).sort());
-    const job = await queues.renders.getJob(renders[0]!.recipeHash);
-    expect(job?.data).toEqual({ renderId: renders[0]!.id, generation: 0, recipeHash: renders[0]!.recipeHash });
-    expect(new Set(stamped)).toEqual(new Set(renders.map(({ id }) => id)));
+describe('after a commit the mirror', () => {
+  it('adds one job per render, named by recipe hash and generation and carrying ids only, and stamps the row', async () => {
+    const test = setup();
+    const renders = await insertRenders(database.db, [{}, { generation: 2 }]);
+    expect(await test.mirror.dispatch(renders)).toBe(true);
+    expect(await test.mirror.dispatch(renders)).toBe(true);
+    expect(await inQueue(test)).toEqual(renders.map(jobIdOf).sort());
+    const [{ id: renderId, recipeHash }] = renders as [Render];
+    expect((await test.queue.getJob(recipeHash))?.data).toEqual({ renderId, generation: 0, recipeHash });
+    const row = await reload({ id: renderId });
+    expect(row.dispatchedAt).not.toBeNull();
+    expect(row.mirroredPriority).toBe(await priorityIn(test, row));
   });
 
   it('gives up at its deadline where Redis is away, stamps nothing and does not throw', async () => {
-    const { mirror, stamped } = setup('redis://127.0.0.1:1');
+    const { mirror } = setup({ redisUrl: 'redis://127.0.0.1:1' });
+    const renders = await insertRenders(database.db, [{}]);
     const started = performance.now();
-    expect(await mirror.dispatch([aRender()])).toBe(false);
+    expect(await mirror.dispatch(renders)).toBe(false);
     expect(performance.now() - started).toBeLessThan(1_500);
-    expect(stamped).toEqual([]);
+    expect(await reload(renders[0]!)).toMatchObject({ dispatchedAt: null, mirroredPriority: null });
   });
 
-  it('frees an id that a finished job holds, which would swallow a plain add', async () => {
-    const { connection, queues, mirror } = setup();
-    const render = aRender();
-    let runs = 0;
-    consume(connection, async () => {
-      runs += 1;
-      return done('no-op');
-    });
-    await mirror.dispatch([render]);
-    await waitFor(async () => (await queues.renders.getJobState(render.recipeHash)) === 'completed', {
-      label: 'the job to complete',
-    });
-    await mirror.dispatch([render]);
-    expect(runs).toBe(1);
-    await mirror.redispatch([render]);
-    await waitFor(() => runs === 2, { label: 'the job to run again' });
+  it('has the queue go by rounds, inside a round take what is urgent first, and equals as they came', async () => {
+    const test = setup();
+    const renders = await insertRenders(database.db, [
+      { fairTag: 3 },
+      { fairTag: 2, fairKey: 'a' },
+      { fairTag: 2, fairKey: 'b' },
+      { fairTag: 2, fairKey: 'c', urgent: true },
+      { fairTag: 4, urgent: true },
+      { fairTag: 1 },
+    ]);
+    await test.mirror.dispatch(renders);
+    const order = consume(test);
+    await waitFor(() => order.length === renders.length, { label: 'all jobs' });
+    expect(order).toEqual([5, 3, 1, 2, 0, 4].map((nth) => renders[nth]!.id));
   });
 
-  it('clears a ghost: a job hash that is in no list', async () => {
-    const { connection, queues, mirror } = setup();
-    const render = aRender();
-    const redis = new Redis(connection.redisUrl);
-    await redis.hset(`${connection.prefix}:renders:${render.recipeHash}`, 'name', 'render');
-    redis.disconnect();
-    await mirror.redispatch([render]);
-    expect(await queues.renders.getJobState(render.recipeHash)).toBe('prioritized');
+  it('adds only what belongs to the first that are due', async () => {
+    const test = setup({ max: 3 });
+    const renders = await insertRenders(database.db, rounds(1, 5));
+    await change(renders[1]!, { notBefore: new Date(Date.now() + 60_000) });
+    await test.mirror.dispatch(renders.slice(1));
+    expect(await inQueue(test)).toEqual([renders[2]!, renders[3]!].map(jobIdOf).sort());
+    expect(await reload(renders[4]!)).toMatchObject({ dispatchedAt: null });
   });
 
-  it('leaves a job alone that a worker is at', async () => {
-    const { connection, mirror } = setup();
-    const render = aRender();
-    let runs = 0;
-    let finish = () => {};
-    const finished = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    consume(
-      connection,
-      async () => {
-        runs += 1;
-        await finished;
-        return done('ok');
-      },
-      2,
-    );
-    await mirror.dispatch([render]);
-    await waitFor(() => runs === 1, { label: 'the job to start' });
-    await mirror.redispatch([render]);
-    finish();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(runs).toBe(1);
-  });
-
-  it('has the queue take the lowest tag first, and an urgent render before all', async () => {
-    const { connection, mirror } = setup();
-    const renders = [
-      aRender({ fairTag: 30 }),
-      aRender({ fairTag: 10 }),
-      aRender({ fairTag: 99, urgent: true }),
-      aRender({ fairTag: 20 }),
-    ];
-    await mirror.dispatch(renders);
-    const order: string[] = [];
-    consume(connection, async ({ renderId }) => {
-      order.push(renderId);
-      return done('ok');
-    });
-    await waitFor(() => order.length === 4, { label: 'all four jobs' });
-    expect(order).toEqual([renders[2], renders[1], renders[3], renders[0]].map((r) => r!.id));
+  it('gives a job that is there already its new priority', async () => {
+    const test = setup();
+    const renders = await insertRenders(database.db, rounds(1, 5));
+    await test.mirror.dispatch(renders);
+    await change(renders[4]!, { fairTag: 1, urgent: true });
+    await test.mirror.dispatch([renders[4]!]);
+    const bumped = await reload(renders[4]!);
+    expect(await priorityIn(test, bumped)).toBe(3);
+    expect(bumped.mirroredPriority).toBe(3);
+    const order = consume(test);
+    await waitFor(() => order.length === 5, { label: 'all jobs' });
+    expect(order[0]).toBe(bumped.id);
   });
 });
 
-describe('jobs', () => {
-  it('asked to run later come back, without being counted as failed', async () => {
-    const { connection, queues, mirror } = setup();
-    const render = aRender();
-    let runs = 0;
-    consume(connection, async () => {
-      runs += 1;
-      return runs < 3 ? later('not yet', 20) : done('now');
-    });
-    await mirror.dispatch([render]);
-    await waitFor(async () => (await queues.renders.getJobState(render.recipeHash)) === 'completed', {
-      label: 'the third run',
-    });
-    const job = await queues.renders.getJob(render.recipeHash);
-    expect(job).toMatchObject({ returnvalue: 'now', attemptsMade: 1 });
+describe('the sweep of the mirror', () => {
+  it('adds what was never mirrored, in order, up to the limit', async () => {
+    const test = setup({ max: 4 });
+    const renders = await insertRenders(database.db, rounds(1, 10).reverse());
+    expect(await test.sweep()).toBe(4);
+    expect(await inQueue(test)).toEqual(renders.slice(-4).map(jobIdOf).sort());
+    expect(await test.sweep()).toBe(0);
   });
 
-  it('start no faster than the limit, over all workers of the queue', async () => {
-    const { connection, mirror } = setup();
-    const started: number[] = [];
+  it('takes out what newcomers with earlier rounds have pushed behind the limit', async () => {
+    const test = setup({ max: 4 });
+    const old = await insertRenders(database.db, rounds(10, 13));
+    await test.sweep();
+    const young = await insertRenders(database.db, rounds(1, 3, { fairKey: 'newcomer' }));
+    await test.mirror.dispatch(young);
+    await test.sweep();
+    expect(await inQueue(test)).toEqual([...young, old[0]!].map(jobIdOf).sort());
+    for (const render of old.slice(1)) {
+      expect(await reload(render)).toMatchObject({ dispatchedAt: null, mirroredPriority: null });
+    }
+  });
+
+  it('adds a job again that was taken out just before a crash, when it belongs to the first once more', async () => {
+    const test = setup({ max: 2 });
+    const renders = await insertRenders(database.db, rounds(1, 2));
+    await test.sweep();
+    await test.queue.remove(jobIdOf(renders[1]!));
+    expect((await reload(renders[1]!)).dispatchedAt).not.toBeNull();
+    await test.sweep();
+    expect(await inQueue(test)).toEqual(renders.map(jobIdOf).sort());
+  });
+
+  it('leaves a job in the queue that a worker has in hand, however late its round', async () => {
+    const test = setup({ max: 1 });
+    const [late] = (await insertRenders(database.db, [{ fairTag: 9 }])) as [Render];
+    await test.sweep();
+    let finish = () => {};
+    const held = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let begun = false;
+    const runner = runJobs({
+      ...test.connection,
+      kind: 'render',
+      concurrency: 1,
+      handler: async () => {
+        begun = true;
+        await held;
+        return done('ok');
+      },
+      log: silentLog,
+    });
+    opened.push(() => runner.close(2_000));
+    await waitFor(() => begun, { label: 'the job to start' });
+    await insertRenders(database.db, [{ fairTag: 1 }]);
+    await test.sweep();
+    expect(await test.queue.getJobState(jobIdOf(late))).toBe('active');
+    expect((await reload(late)).dispatchedAt).not.toBeNull();
+    finish();
+  });
+
+  it('frees an id that a finished job holds, which would swallow a plain add', async () => {
+    const test = setup();
+    const [render] = (await insertRenders(database.db, [{}])) as [Render];
+    const order = consume(test);
+    await test.mirror.dispatch([render]);
+    await waitFor(async () => (await test.queue.getJobState(jobIdOf(render))) === 'completed', {
+      label: 'the job to end',
+    });
+    await change(render, { dispatchedAt: null });
+    await test.sweep();
+    await waitFor(() => order.length === 2, { label: 'the job to run again' });
+  });
+
+  it('clears a ghost: a job hash that is in no list', async () => {
+    const test = setup();
+    const [render] = (await insertRenders(database.db, [{}])) as [Render];
+    const redis = new Redis(test.connection.redisUrl);
+    await redis.hset(`${test.connection.prefix}:renders:${render.recipeHash}`, 'name', 'render');
+    redis.disconnect();
+    await test.sweep();
+    expect(await test.queue.getJobState(jobIdOf(render))).toBe('prioritized');
+  });
+
+  it('finds a job that vanished beside others when its row is stale', async () => {
+    const test = setup();
+    const renders = await insertRenders(database.db, rounds(1, 3));
+    await test.sweep();
+    // As many jobs as rows: one of another render hides the loss.
+    await test.queue.remove(jobIdOf(renders[1]!));
+    await test.queue.add('render', {}, { jobId: 'another', priority: 9 });
+    await test.sweep();
+    expect(await test.queue.getJobState(jobIdOf(renders[1]!))).toBe('unknown');
+    await change(renders[1]!, { dispatchedAt: new Date(Date.now() - 2 * STALE_MS) });
+    await test.sweep();
+    expect(await test.queue.getJobState(jobIdOf(renders[1]!))).toBe('prioritized');
+  });
+
+  it('corrects priorities after a crash between a bump and telling the queue', async () => {
+    const test = setup();
+    const renders = await insertRenders(database.db, rounds(1, 3));
+    await test.sweep();
+    await change(renders[2]!, { fairTag: 1, urgent: true });
+    await change(renders[0]!, { fairTag: 3 });
+    expect(await test.sweep()).toBe(2);
+    const [first, , last] = await Promise.all(renders.map(reload));
+    expect([await priorityIn(test, last!), last!.mirroredPriority]).toEqual([3, 3]);
+    expect([await priorityIn(test, first!), first!.mirroredPriority]).toEqual([8, 8]);
+  });
+
+  it('counts priorities from a new base when the clock has run past it, so that none wraps or sticks to the end', async () => {
+    const test = setup();
+    const before = await insertRenders(database.db, rounds(BASE_STEP - 1, BASE_STEP + 1));
+    await test.sweep();
+    expect(await priorityIn(test, before[0]!)).toBe(2 * BASE_STEP);
+    await claim(before[0]!);
+    await claim(before[1]!);
+    const [newcomer] = (await insertRenders(database.db, [{ fairTag: BASE_STEP, fairKey: 'newcomer' }])) as [Render];
+    await test.sweep();
+    expect(await priorityIn(test, newcomer)).toBe(2);
+    expect(await priorityIn(test, before[2]!)).toBe(4);
+  });
+
+  it('tells the queue again what two at once have told it', async () => {
+    const test = setup();
+    const [render] = (await insertRenders(database.db, [{}])) as [Render];
+    const seen = await test.rows.changes([render.id]);
+    await test.mirror.dispatch([render]);
+    await test.rows.markDispatched(seen);
+    expect((await reload(render)).mirroredPriority).toBeNull();
+    await test.sweep();
+    expect((await reload(render)).mirroredPriority).toBe(4);
+  });
+
+  it('holds no more waiting retries than renders that are due, and takes them up again in time', async () => {
+    const test = setup({ max: 2 });
+    const renders = await insertRenders(database.db, rounds(1, 5));
+    const token = '0190b6a5-4a30-7cc3-9f6a-0d4f1c1f0abc';
+    for (const [nth, render] of renders.entries()) {
+      await claim(render, token);
+      await handBack(database.db, { id: render.id, token }, { cause: 'media_busy', delayMs: 60_000 + nth * 1_000 });
+      await test.queue.add('render', {}, { jobId: jobIdOf(render), delay: 60_000 + nth * 1_000, priority: 2 });
+    }
+    await test.sweep();
+    expect(await inQueue(test)).toEqual(renders.slice(0, 2).map(jobIdOf).sort());
+    await change(renders[4]!, { notBefore: new Date(Date.now() - 1) });
+    await test.sweep();
+    expect(await test.queue.getJobState(jobIdOf(renders[4]!))).toBe('prioritized');
+  });
+
+  it('throws within its deadline where Redis is away', async () => {
+    const { sweep } = setup({ redisUrl: 'redis://127.0.0.1:1' });
+    await insertRenders(database.db, [{}]);
+    const started = performance.now();
+    await expect(sweep()).rejects.toThrow();
+    expect(performance.now() - started).toBeLessThan(1_500);
+  });
+
+  it('refills a flushed Redis at once, with the right priorities, and the rate of all workers stays limited', async () => {
+    const redis = await startPrivateRedis();
+    opened.push(redis.stop);
+    const test = setup({ redisUrl: redis.url });
+    const renders = await insertRenders(database.db, rounds(1, 6).reverse());
+    await test.sweep();
+    const client = new Redis(redis.url);
+    await client.flushall();
+    client.disconnect();
+    const started: { id: string; at: number }[] = [];
     for (let worker = 0; worker < 2; worker++) {
       const runner = runJobs({
-        ...connection,
+        ...test.connection,
         kind: 'render',
-        concurrency: 5,
+        concurrency: 1,
         limiter: { max: 2, duration: 400 },
-        handler: async () => {
-          started.push(performance.now());
+        handler: async ({ renderId }) => {
+          started.push({ id: renderId, at: performance.now() });
           return done('ok');
         },
         log: silentLog,
       });
-      opened.push({ close: () => runner.close(2_000) });
+      opened.push(() => runner.close(2_000));
     }
-    await mirror.dispatch(Array.from({ length: 5 }, () => aRender()));
-    await waitFor(() => started.length === 5, { label: 'all five jobs' });
+    expect(await test.sweep()).toBe(6);
+    await waitFor(() => started.length === 6, { label: 'all jobs' });
+    // Of the two that start together, either may be told first.
+    const pairs = (ids: string[]) => [0, 2, 4].map((at) => ids.slice(at, at + 2).sort());
+    expect(pairs(started.map(({ id }) => id))).toEqual(pairs(renders.map(({ id }) => id).reverse()));
     // Two windows must have passed before the fifth; a tenth is left for the clocks of Redis and this process.
-    expect(started[4]! - started[0]!).toBeGreaterThan(720);
-  });
-
-  it('under way are told of a shutdown and waited for', async () => {
-    const { connection, mirror } = setup();
-    let reason: unknown;
-    let started = false;
-    let settled = false;
-    const runner = consume(connection, async (_, signal) => {
-      started = true;
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-      reason = signal.reason;
-      await new Promise((resolve) => setImmediate(resolve));
-      settled = true;
-      return later('shutdown', 0);
-    });
-    await mirror.dispatch([aRender()]);
-    await waitFor(() => started, { label: 'the job to start' });
-    await runner.close(5_000);
-    expect([reason, settled]).toEqual(['shutdown', true]);
-  });
-
-  it('fetched while a runner is closing go back without having begun', async () => {
-    const { connection, queues, mirror } = setup();
-    const begun: string[] = [];
-    let late = 0;
-    let closing = false;
-    const runner = consume(
-      connection,
-      async ({ renderId }, signal) => {
-        if (closing) late += 1;
-        begun.push(renderId);
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-        return later('shutdown', 0);
-      },
-      4,
-    );
-    await mirror.dispatch([aRender()]);
-    await waitFor(() => begun.length > 0, { label: 'the first job' });
-    const adding = mirror.dispatch(Array.from({ length: 30 }, () => aRender()));
-    closing = true;
-    await Promise.all([runner.close(5_000), adding]);
-    expect(late).toBe(0);
-    expect(await queues.renders.getJobCountByTypes('active')).toBe(0);
-  });
-
-  it('do not keep a runner from closing in time where Redis is unreachable', async () => {
-    const runner = consume({ redisUrl: 'redis://127.0.0.1:1', prefix: 'none' }, async () => done('never'));
-    const started = performance.now();
-    await runner.close(300);
-    expect(performance.now() - started).toBeLessThan(1_500);
-  });
-
-  it('with a payload of another shape fail without reaching the handler', async () => {
-    const { connection, queues } = setup();
-    let reached = false;
-    consume(connection, async () => {
-      reached = true;
-      return done('ok');
-    });
-    await queues.renders.add('render', { renderId: 'not-a-uuid' }, { jobId: 'odd-job' });
-    await waitFor(async () => (await queues.renders.getJobState('odd-job')) === 'failed', { label: 'the job to fail' });
-    expect(reached).toBe(false);
-  });
-
-  it('for a stored webhook are announced at once, and best effort only', async () => {
-    const { queues } = setup();
-    const eventId = randomUUID();
-    await announceWebhook(queues.webhooks, eventId, silentLog);
-    expect((await queues.webhooks.getJob(`webhook-${eventId}`))?.data).toEqual({ eventId });
-    const away = setup('redis://127.0.0.1:1');
-    await announceWebhook(away.queues.webhooks, eventId, silentLog, 200);
+    expect(started[4]!.at - started[0]!.at).toBeGreaterThan(720);
   });
 });

@@ -2,7 +2,7 @@ import { Worker } from 'bullmq';
 import { eq, sql } from 'drizzle-orm';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { markDispatched } from '../../../lib/db/dispatch.ts';
+import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { findRender } from '../../../lib/db/renders.ts';
 import { exerciseRenders, renderEvents } from '../../../lib/db/schema/index.ts';
@@ -72,7 +72,7 @@ async function publishOne(mirrored = true): Promise<string> {
   if (mirrored) {
     const mirror = createMirror({
       queue: queues.renders,
-      markDispatched: (renders) => markDispatched(db, renders),
+      rows: mirrorRows(db, 100),
       log: silentLog,
     });
     await mirror.dispatch(queued);

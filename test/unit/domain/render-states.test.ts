@@ -8,7 +8,6 @@ import {
   isTerminal,
   MOVES,
   type MoveName,
-  priorityOfTag,
   RENDER_STATUSES,
   type RenderLife,
   renderJobId,
@@ -74,21 +73,6 @@ describe('render states', () => {
           expect(wait).toBeLessThanOrEqual(step);
         },
       ),
-    );
-  });
-
-  it('give BullMQ priorities in its range and in the order of the tags', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_999_998 }), (tag) => {
-        expect(priorityOfTag(tag)).toBeLessThan(priorityOfTag(tag + 1));
-      }),
-    );
-    fc.assert(
-      fc.property(fc.maxSafeInteger(), (tag) => {
-        const priority = priorityOfTag(tag);
-        expect(priority).toBeGreaterThanOrEqual(1);
-        expect(priority).toBeLessThanOrEqual(2_097_151);
-      }),
     );
   });
 });
