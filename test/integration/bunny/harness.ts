@@ -71,7 +71,7 @@ function clientsOf(sim: Sim) {
     faults: async (settings: unknown): Promise<Response> =>
       fetch(`${sim.streamUrl}/sim/faults`, { method: 'POST', body: JSON.stringify(settings) }),
     log: async (): Promise<{
-      requests: { method: string; path: string; status: number; bytes: number }[];
+      requests: { at: string; method: string; path: string; status: number; bytes: number }[];
       deliveries: { guid: string; status: number; kind: string; answer: unknown }[];
     }> => (await fetch(`${sim.streamUrl}/sim/log`)).json() as never,
   };
