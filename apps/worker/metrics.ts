@@ -64,6 +64,12 @@ export function workerMetrics(registry: Registry) {
       labelNames: ['outcome'],
       registers,
     }),
+    reconciled: new Counter({
+      name: 'bakehouse_reconcile_actions_total',
+      help: 'What reconcile repaired, by rule, and the videos it deleted.',
+      labelNames: ['action'],
+      registers,
+    }),
     dutyRows: new Counter({
       name: 'bakehouse_maintenance_rows_total',
       help: 'Rows that a maintenance duty touched.',

@@ -31,6 +31,19 @@ export const pipelineEnv = {
     30 * 24 * hours,
     'milliseconds of transcoding after which the video is made anew',
   ),
+  RECONCILE_MS: integer(1 * hours, 100, 7 * 24 * hours, 'milliseconds between two runs of reconcile'),
+  RECONCILE_GRACE_MS: integer(
+    24 * hours,
+    0,
+    365 * 24 * hours,
+    'milliseconds that a video without a render is left alone',
+  ),
+  RECONCILE_MAX_REBAKES: integer(
+    100,
+    0,
+    1_000_000,
+    'ready renders that one run of reconcile may have baked again; more look like another library or zone',
+  ),
   SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
 };
 

@@ -1,22 +1,30 @@
+import type { WorkerConfig } from '../../../lib/config/worker.ts';
 import { withLock } from '../../../lib/db/lock.ts';
 import type { WorkerDeps } from '../deps.ts';
 
 /** A piece of housekeeping: bounded, safe to repeat, and run by one process at a time. */
-export interface Duty {
+export type Duty = {
   name: string;
-  /** Runs between two of which so many times `SWEEP_MS` pass. */
-  every: number;
-  /** Answers how many rows it touched. */
-  run(deps: WorkerDeps): Promise<number>;
-}
+  /** Answers how many rows it touched. The signal fires when the process stops. */
+  run(deps: WorkerDeps, signal: AbortSignal): Promise<number>;
+} & (
+  | {
+      /** Runs between two of which so many times `SWEEP_MS` pass; the first comes at once. */
+      every: number;
+    }
+  | {
+      /** Milliseconds between two runs, and before the first: for what is too much for every start of a process. */
+      everyMs(config: WorkerConfig): number;
+    }
+);
 
 /**
- * Runs the duties on timers of this process: never on schedulers of the queue, which vanish with Redis. The first
- * runs come at once, so that a restarted worker picks up what was left. `stop` waits for what is under way.
+ * Runs the duties on timers of this process: never on schedulers of the queue, which vanish with Redis. Sweeps run
+ * at once, so that a restarted worker picks up what was left. `stop` waits for what is under way.
  */
 export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): { stop(): Promise<void> } {
   const { config, database, log, metrics } = deps;
-  let stopped = false;
+  const stopping = new AbortController();
   const wakers = new Set<() => void>();
 
   const pause = (ms: number) =>
@@ -31,9 +39,11 @@ export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): { stop()
     });
 
   const loop = async (duty: Duty) => {
-    while (!stopped) {
+    const periodMs = 'every' in duty ? config.SWEEP_MS * duty.every : duty.everyMs(config);
+    if ('everyMs' in duty) await pause(periodMs);
+    while (!stopping.signal.aborted) {
       try {
-        const touched = await withLock(database, `duty:${duty.name}`, () => duty.run(deps));
+        const touched = await withLock(database, `duty:${duty.name}`, () => duty.run(deps, stopping.signal));
         if (touched !== null) {
           metrics.dutyRows.inc({ duty: duty.name }, touched);
           metrics.dutyLastRun.setToCurrentTime({ duty: duty.name });
@@ -43,14 +53,14 @@ export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): { stop()
         metrics.dutyFailures.inc({ duty: duty.name });
         log.warn({ err, duty: duty.name }, 'maintenance failed');
       }
-      if (!stopped) await pause(config.SWEEP_MS * duty.every);
+      if (!stopping.signal.aborted) await pause(periodMs);
     }
   };
 
   const loops = duties.map(loop);
   return {
     stop: async () => {
-      stopped = true;
+      stopping.abort();
       for (const wake of [...wakers]) wake();
       await Promise.all(loops);
     },

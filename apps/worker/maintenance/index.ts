@@ -1,8 +1,9 @@
 import { leaseSweep } from './lease-sweep.ts';
 import { mirrorSweep } from './mirror-sweep.ts';
 import { pruning } from './pruning.ts';
+import { reconciliation } from './reconcile.ts';
 import { transcodeBackstop } from './transcode-backstop.ts';
 import { webhookReplay } from './webhook-replay.ts';
 
 /** Every piece of housekeeping. Leases before the mirror: what they free is mirrored by the next sweep. */
-export const DUTIES = [leaseSweep, mirrorSweep, transcodeBackstop, webhookReplay, pruning];
+export const DUTIES = [leaseSweep, mirrorSweep, transcodeBackstop, webhookReplay, pruning, reconciliation];
