@@ -12,6 +12,13 @@ export function duration(text: string): number {
   return ms;
 }
 
+/** As `duration`, or a plain number of milliseconds, 0 included. */
+export function durationOrMs(text: string): number {
+  if (!/^\d+$/.test(text)) return duration(text);
+  if (Number(text) > LONGEST_MS) throw new InvalidArgumentError('Expects milliseconds, up to ten years of them.');
+  return Number(text);
+}
+
 export function uuid(text: string): string {
   const parsed = z.guid().safeParse(text);
   if (!parsed.success) throw new InvalidArgumentError('Expects an id (a UUID).');

@@ -6,83 +6,26 @@ import { retryCommand } from '../../../apps/cli/commands/retry.ts';
 import type { OperateReport } from '../../../apps/cli/operate/report.ts';
 import type { Render } from '../../../lib/db/move.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
-import {
-  claimRender,
-  deadLetter,
-  findRender,
-  heartbeat,
-  markReady,
-  markUploaded,
-  retryRender,
-} from '../../../lib/db/renders.ts';
+import { findRender, heartbeat, markReady } from '../../../lib/db/renders.ts';
 import { exerciseRenders, members, notifications, renderEvents } from '../../../lib/db/schema/index.ts';
 import { historyViolations } from '../../../lib/domain/history.ts';
 import type { RenderStatus } from '../../../lib/domain/render-states.ts';
 import { cancelRenders, retryRenders } from '../../../lib/pipeline/operate.ts';
 import { runCommand } from '../../support/cli.ts';
-import { anExercise, anOrganisation, aProgram } from '../../support/clinic.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
+import { aRender as makeRender } from './renders.ts';
 
 const database = useTestDatabase();
 
 beforeEach(() => database.db.execute(sql`truncate exercise_renders, programs, organisations cascade`));
 
-interface Published {
-  id: string;
-  programId: string;
-  orgId: string;
-  exerciseId: string;
-}
-
-async function published(language = 'en'): Promise<Published> {
-  const { db } = database;
-  const orgId = await anOrganisation(db);
-  const exercise = await anExercise(db, { orgId });
-  const programId = await aProgram(db, orgId, [[{ exerciseId: exercise.id }]], { language });
-  const { queued } = await publishProgram(db, { programId, orgId, by: 'specialist-1' });
-  return { id: queued[0]!.id, programId, orgId, exerciseId: exercise.id };
-}
-
 const reload = async (id: string): Promise<Render> => (await findRender(database.db, id))!;
 const eventsOf = (id: string) =>
   database.db.select().from(renderEvents).where(eq(renderEvents.renderId, id)).orderBy(renderEvents.id);
 
-/** Brings a new render to where it is wanted, by the moves that a worker makes. */
-async function aRender(to: RenderStatus | 'waiting', code = 'ffmpeg_failed', language = 'en'): Promise<Published> {
-  const { db } = database;
-  const made = await published(language);
-  if (to === 'pending') return made;
-  const lease = { id: made.id, token: randomUUID() };
-  await claimRender(db, { ...lease, generation: 0, by: 'worker-1', leaseMs: 60_000 });
-  const error = { code, message: 'It could not be made.' };
-  const videoGuid = `video-${made.id}`;
-  if (to === 'waiting') await retryRender(db, lease, { error, delayMs: 3_600_000 });
-  if (to === 'failed') {
-    await db.update(exerciseRenders).set({ videoGuid }).where(eq(exerciseRenders.id, made.id));
-    await deadLetter(db, lease, error);
-  }
-  if (to === 'transcoding' || to === 'ready')
-    await markUploaded(
-      db,
-      lease,
-      {
-        masterSha256: 'b'.repeat(64),
-        videoGuid,
-        collectionId: null,
-        manifestUrl: 'https://cdn/manifest.json',
-        captionsUrl: null,
-        posterUrl: 'https://cdn/poster.jpg',
-        baselines: [],
-        durationMs: 10_000,
-        warnings: [],
-      },
-      60_000,
-    );
-  if (to === 'ready') await markReady(db, { id: made.id, videoGuid, cause: 'webhook' });
-  expect((await reload(made.id)).status).toBe(to === 'waiting' ? 'pending' : to);
-  return made;
-}
+const aRender = (to: RenderStatus | 'waiting', code?: string, language?: string) =>
+  makeRender(database.db, to, code, language);
 
 const env = () => ({ DATABASE_URL: database.url });
 const retry = (...args: string[]) => runCommand(retryCommand(), args, env());
