@@ -56,6 +56,8 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
   let leaving = false;
   let abandoned = false;
   const connection = new Redis(options.redisUrl, {
+    // For CLIENT LIST.
+    connectionName: `${options.prefix}:${kind}:consumer`,
     // Demanded by BullMQ for its blocking reads.
     maxRetriesPerRequest: null,
     connectTimeout: 2_000,

@@ -12,6 +12,8 @@ export interface TcpProxy {
   stall(): void;
   /** The same for the connections that are open now, while new ones pass: what a failover leaves behind. */
   stallOpen(): void;
+  /** Stalls every connection that sends this text from now on, to tell one client from another at the same address. */
+  stallWhere(text: string): void;
   close(): Promise<void>;
 }
 
@@ -22,6 +24,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   /** Of those that move no byte. */
   const stalled = new WeakSet<Socket>();
   let stallsNew = false;
+  let stallText: string | undefined;
 
   const stall = (socket: Socket) => {
     stalled.add(socket);
@@ -35,6 +38,10 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
+        if (stallText !== undefined && from === client && chunk.includes(stallText)) {
+          stall(client);
+          return stall(upstream);
+        }
         if (!to.write(chunk)) from.pause();
       });
       to.on('drain', () => {
@@ -70,6 +77,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     url: url.href,
     async pass() {
       stallsNew = false;
+      stallText = undefined;
       for (const socket of sockets) {
         stalled.delete(socket);
         socket.resume();
@@ -83,6 +91,9 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     },
     stallOpen() {
       for (const socket of sockets) stall(socket);
+    },
+    stallWhere(text) {
+      stallText = text;
     },
     close: refuse,
   };

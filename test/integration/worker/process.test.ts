@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { useAppProcesses } from '../../support/app-process.ts';
+import { startTcpProxy } from '../../support/tcp-proxy.ts';
+import { waitFor } from '../../support/wait.ts';
+import { usePipeline } from './fixture.ts';
 
+const pipeline = usePipeline();
 const { spawnApp, startApp } = useAppProcesses();
 
 /** Nothing listens there. */
@@ -25,6 +29,33 @@ describe('the worker as a process', () => {
     // 1 where a step of the shutdown had to be given up, which is said in the log.
     expect([0, 1]).toContain((await child).exitCode);
     expect(performance.now() - started).toBeLessThan(6_000);
+  });
+
+  it('says that it does not consume, tries new connections, and at last leaves with 1 in order', async () => {
+    const connection = pipeline.connection();
+    const proxy = await startTcpProxy(connection.redisUrl);
+    pipeline.own(proxy, proxy.close);
+    proxy.stallWhere(`${connection.prefix}:render:consumer`);
+    const { child, ready } = await startApp('worker', {
+      ...env,
+      DATABASE_URL: pipeline.database.url,
+      REDIS_URL: proxy.url,
+      REDIS_PREFIX: connection.prefix,
+      CONSUME_STALL_MS: '300',
+      SHUTDOWN_MS: '1000',
+    });
+    const health = async () => {
+      const response = await fetch(String(ready.metricsUrl).replace('/metrics', '/healthz'));
+      return { status: response.status, body: (await response.json()) as unknown };
+    };
+    expect(await health()).toMatchObject({ status: 200, body: { status: 'ok' } });
+    await pipeline.publish(connection, 1);
+    await waitFor(async () => (await health()).status === 503, { label: 'bad health', timeoutMs: 5_000 });
+    expect(await health()).toMatchObject({ body: { status: 'not-consuming', kinds: ['render'] } });
+    const { exitCode, stderr } = await child;
+    expect(exitCode).toBe(1);
+    expect(stderr.match(/"then":"replaced"/g)).toHaveLength(3);
+    expect(stderr).toContain('no render job is taken');
   });
 
   it('refuses to start with a wrong configuration, naming every variable and what it expects', async () => {
