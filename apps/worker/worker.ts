@@ -1,32 +1,49 @@
 import type { Registry } from 'prom-client';
+import { openLimiter } from '../../lib/cache/limiter.ts';
 import type { WorkerConfig } from '../../lib/config/worker.ts';
 import { type Database, openDatabase } from '../../lib/db/client.ts';
 import { mirrorRows } from '../../lib/db/dispatch.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
+import type { Health } from '../../lib/metrics.ts';
+import type { JobKind } from '../../lib/queue/jobs.ts';
 import { createMirror } from '../../lib/queue/mirror.ts';
-import { openQueues } from '../../lib/queue/queues.ts';
+import { openQueues, type Queues } from '../../lib/queue/queues.ts';
 import { runJobs } from '../../lib/queue/run-jobs.ts';
 import type { ShutdownStep } from '../../lib/shutdown.ts';
 import type { WorkerDeps } from './deps.ts';
 import { HANDLERS } from './handlers/index.ts';
 import { startDuties } from './maintenance/duty.ts';
 import { DUTIES } from './maintenance/index.ts';
-import { workerMetrics } from './metrics.ts';
+import { watchLimiter, workerMetrics } from './metrics.ts';
+import { openPermits } from './permits.ts';
 
 /** Connections beyond the jobs': one for each duty's lock, and a few for its work. */
 const SPARE_CONNECTIONS = DUTIES.length + 5;
+/** An announcement outlives so many missed looks, or, behind a load balancer, looks that met another instance. */
+const ANNOUNCED_LOOKS = 3;
+
+/** How long a permit outlives a worker that died with it. */
+const PERMIT_MS = 15_000;
+
+export interface RunningWorker {
+  /** Stop it in order: no new work, rows handed back, then the connections. */
+  steps: ShutdownStep[];
+  /** Bad while jobs wait that this process should take and does not. */
+  health(): Health;
+}
 
 /**
- * Starts consuming and housekeeping; nothing waits for Postgres or Redis to be there. The steps answered stop it in
- * order: no new work, rows handed back, then the connections.
+ * Starts consuming and housekeeping; nothing waits for Postgres, Redis or media to be there. `onGivenUp` is called when
+ * jobs of a kind are not taken, whatever was tried: only a new process can help then.
  */
 export function startWorker(
   config: WorkerConfig,
   media: Fleet,
   registry: Registry,
   log: Logger,
-): { steps: ShutdownStep[] } {
+  onGivenUp: (kind: JobKind) => void = () => undefined,
+): RunningWorker {
   const connection = { redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX };
   const database: Database = openDatabase(config.DATABASE_URL, {
     max: config.RENDER_CONCURRENCY + config.WEBHOOK_CONCURRENCY + SPARE_CONNECTIONS,
@@ -38,10 +55,30 @@ export function startWorker(
     rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
     log,
   });
+  const limiter = openLimiter({
+    ...connection,
+    permitMs: Math.min(PERMIT_MS, config.RENDER_LEASE_MS),
+    announcedMs: ANNOUNCED_LOOKS * config.MEDIA_POLL_MS,
+    capacity: config.MEDIA_CAPACITY,
+    localCap: config.MEDIA_LOCAL_CAP,
+    log,
+  });
   const metrics = workerMetrics(registry);
+  watchLimiter(registry, limiter);
+  const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, metrics, log });
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
-  const deps: WorkerDeps = { config, database, media, mirror, metrics, onVerdict, log };
+  const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, log };
 
+  const watch = (kind: JobKind, queue: Queues['renders']) => ({
+    queue,
+    stallMs: config.CONSUME_STALL_MS,
+    onStalled: (then: 'replaced' | 'given-up') => {
+      metrics.notConsuming.set({ kind }, 1);
+      if (then === 'replaced') metrics.consumersReplaced.inc({ kind });
+      else onGivenUp(kind);
+    },
+    onRecovered: () => metrics.notConsuming.set({ kind }, 0),
+  });
   const renders = runJobs({
     ...connection,
     kind: 'render',
@@ -49,6 +86,7 @@ export function startWorker(
     // The job of a dead worker must be out of the way when its lease has run out, or the render waits for it.
     lockMs: Math.min(30_000, Math.max(1_000, Math.floor(config.RENDER_LEASE_MS / 2))),
     ...(config.RENDER_RATE_MAX > 0 && { limiter: { max: config.RENDER_RATE_MAX, duration: config.RENDER_RATE_MS } }),
+    watch: watch('render', queues.renders),
     handler: HANDLERS.render(deps),
     log,
   });
@@ -56,6 +94,7 @@ export function startWorker(
     ...connection,
     kind: 'webhook',
     concurrency: config.WEBHOOK_CONCURRENCY,
+    watch: watch('webhook', queues.webhooks),
     handler: HANDLERS.webhook(deps),
     log,
   });
@@ -71,8 +110,25 @@ export function startWorker(
         deadlineMs: jobsMs + 500,
       },
       { name: 'maintenance', run: duties.stop, deadlineMs: restMs },
+      {
+        name: 'permits',
+        run: () => {
+          permits.close();
+          limiter.close();
+        },
+        deadlineMs: restMs,
+      },
       { name: 'queues', run: queues.close, deadlineMs: restMs },
       { name: 'database', run: database.close, deadlineMs: restMs },
     ],
+    health: () => {
+      const kinds = Object.entries({ render: renders, webhook: webhooks }).flatMap(([kind, { isConsuming }]) =>
+        isConsuming() ? [] : [kind],
+      );
+      const told = permits.hasMedia() ? {} : { media: 'no media' };
+      return kinds.length > 0
+        ? { ok: false, body: { status: 'not-consuming', kinds, ...told } }
+        : { ok: true, body: { status: 'ok', ...told } };
+    },
   };
 }

@@ -26,6 +26,15 @@ const schema = z.object({
   REDIS_PREFIX: redisPrefix,
   MEDIA_URL: mediaUrls,
   MEDIA_TOKEN: secret('the bearer token that the media service accepts'),
+  MEDIA_POLL_MS: integer(5 * seconds, 50, 10 * minutes, 'milliseconds between two looks at what media can take'),
+  MEDIA_CAPACITY: z.coerce
+    .number({ error: 'expects a whole number: bakes at once over all workers, instead of what media announces' })
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('bakes at once over all workers, instead of what media announces'),
+  MEDIA_LOCAL_CAP: integer(1, 1, 100, 'bakes that this worker starts at once while Redis does not answer'),
   WORKER_NAME: z
     .string()
     .min(1)
@@ -45,6 +54,12 @@ const schema = z.object({
     'milliseconds without a word from media until the call is given up',
   ),
   RENDER_BACKOFF_MAX_MS: integer(10 * minutes, 10, 24 * hours, 'the longest wait between attempts in milliseconds'),
+  CONSUME_STALL_MS: integer(
+    30 * seconds,
+    100,
+    1 * hours,
+    'milliseconds without a job, though there are some, until the consumer is replaced',
+  ),
   WEBHOOK_CONCURRENCY: integer(4, 1, 100, 'webhooks that this worker applies at once'),
   TRANSCODE_DEADLINE_MS: integer(90 * seconds, 100, 24 * hours, 'milliseconds after the upload until Bunny is asked'),
   TRANSCODE_ALARM_MS: integer(4 * hours, 1_000, 7 * 24 * hours, 'milliseconds of transcoding that are an alarm'),

@@ -220,17 +220,19 @@ describe('a bake that cannot go on', () => {
   it('because media is not there, or refuses our token, waits for it without costing an attempt', async () => {
     const { url } = media;
     await media.close();
-    work();
+    const worker = work();
     const id = await publishOne();
-    await waitFor(async () => (await causes(id)).filter((cause) => cause === 'media_unreachable').length, {
-      label: 'media to be missed',
-    });
+    await waitFor(() => worker.health().body.media === 'no media', { label: 'media to be missed' });
+    await waitFor(() => queues.renders.getActiveCount(), { label: 'the job to wait' });
     media = await startScriptedMedia({ port: Number(new URL(url).port), token: 'another-token-than-ours' });
     await waitFor(() => media.refused > 0, { label: 'our token to be refused', timeoutMs: 15_000 });
-    expect(await render(id)).toMatchObject({ attempts: expect.toSatisfy((attempts: number) => attempts <= 1) });
+    expect(await render(id)).toMatchObject({ status: 'pending', attempts: 0 });
+    expect(worker.health()).toEqual({ ok: true, body: { status: 'ok', media: 'no media' } });
     await media.close();
     media = await startScriptedMedia({ port: Number(new URL(url).port) });
     expect(await reaches(id, 'transcoding')).toMatchObject({ attempts: 1 });
+    expect(await causes(id)).toEqual(['published', 'claim', 'uploaded']);
+    expect(worker.health()).toEqual({ ok: true, body: { status: 'ok' } });
   });
 
   it('is dead-lettered when its attempts are spent', async () => {
