@@ -6,6 +6,7 @@ import { cancelCommand } from './commands/cancel.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { reconcileCommand } from './commands/reconcile.ts';
 import { retryCommand } from './commands/retry.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
@@ -18,6 +19,7 @@ const program = new Command('bakehouse')
   .addCommand(doctorCommand())
   .addCommand(retryCommand())
   .addCommand(cancelCommand())
+  .addCommand(reconcileCommand())
   .addCommand(tokenCommand());
 
 /** What went wrong as a person wants to read it; a stack only where it is a defect of ours. */
