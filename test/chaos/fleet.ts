@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import getPort from 'get-port';
@@ -63,8 +63,8 @@ export interface Fleet {
   restart(member: Member, change?: Env): Promise<void>;
   /** Stops everything; leaves the logs. */
   stop(): Promise<void>;
-  /** Removes the folder with all that is in it. Only after `stop`. */
-  remove(): Promise<void>;
+  /** Removes what the run kept on disk, but for the logs where they are wanted. Only after `stop`. */
+  remove(options: { keepLogs: boolean }): Promise<void>;
 }
 
 /** Two edges, three workers, two media services and Bunny's stand-in, on a Postgres and a Redis of their own. */
@@ -121,9 +121,12 @@ export async function startFleet(log: Logger): Promise<Fleet> {
         await apps.get(member)?.stop(STOP_DEADLINE_MS);
         await start(member, change);
       },
-      remove: async () => {
+      remove: async ({ keepLogs }) => {
         await removeServiceData(dataDir);
-        await rm(dataDir, { recursive: true, force: true });
+        for (const name of await readdir(dataDir))
+          if (!keepLogs || join(dataDir, name) !== logDir)
+            await rm(join(dataDir, name), { recursive: true, force: true });
+        if (!keepLogs) await rm(dataDir, { recursive: true, force: true });
       },
     };
   } catch (error) {

@@ -43,8 +43,9 @@ async function chaos(flags: Flags, signal: AbortSignal): Promise<void> {
     if (flags.json) process.stdout.write(`${JSON.stringify({ held, violations, ...figures })}\n`);
   } finally {
     await fleet.stop();
-    if (held || signal.aborted) await fleet.remove();
-    else say(`\nThe logs are kept in ${fleet.logDir}; the same seed plays the same script again.`);
+    const keepLogs = !held && !signal.aborted;
+    await fleet.remove({ keepLogs });
+    if (keepLogs) say(`\nThe logs are kept in ${fleet.logDir}; the same seed plays the same script again.`);
   }
   if (!held) process.exitCode = 1;
 }

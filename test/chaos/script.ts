@@ -111,24 +111,25 @@ function deckOf(random: Random): Action[] {
 
 /** Between two actions, on average: enough for the one to be felt before the next, not so much that it has healed. */
 const MEAN_GAP_MS = 4_000;
-const FIRST_AT_MS = 2_000;
-/** How long the longest action lasts; none begins so late that it would reach beyond the end. */
-const LONGEST_MS = 10_000;
+/** A run too short for those gaps has so many actions in it all the same. */
+const FEWEST_ACTIONS = 8;
+const FIRST_AT_MS = 1_500;
 
 /**
  * Everything that goes wrong in a run of `minutes`, in order: a pure function of its arguments. As much of the deck as
- * there is time for is played in the seed's order; a long run plays it again, shuffled anew.
+ * there is time for is played in the seed's order; a long run plays it again, shuffled anew. What would last beyond the
+ * end is left out.
  */
 export function scriptOf(seed: number, minutes: number): Timed[] {
   const random = randomOf(seed);
   const untilMs = minutes * 60_000;
-  const lastAtMs = Math.max(FIRST_AT_MS, untilMs - LONGEST_MS);
+  const gapMs = Math.min(MEAN_GAP_MS, untilMs / FEWEST_ACTIONS);
   const script: Timed[] = [];
   let deck: Action[] = [];
-  for (let atMs = FIRST_AT_MS; atMs <= lastAtMs; atMs += random.int(MEAN_GAP_MS / 2, (MEAN_GAP_MS * 3) / 2)) {
+  for (let atMs = FIRST_AT_MS; atMs < untilMs; atMs += Math.round(gapMs * (0.5 + random.next()))) {
     if (deck.length === 0) deck = random.shuffled(deckOf(random));
     const action = deck.pop();
-    if (action) script.push({ ...action, atMs });
+    if (action && atMs + ('forMs' in action ? action.forMs : 0) <= untilMs) script.push({ ...action, atMs });
   }
   return script;
 }
