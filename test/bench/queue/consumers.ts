@@ -1,0 +1,174 @@
+import { EventEmitter } from 'node:events';
+import { Logger as GraphileLogger, run } from 'graphile-worker';
+import PQueue from 'p-queue';
+import PgBoss from 'pg-boss';
+import type { WorkerDeps } from '../../../apps/worker/deps.ts';
+import { HANDLERS } from '../../../apps/worker/handlers/index.ts';
+import { startDuties } from '../../../apps/worker/maintenance/duty.ts';
+import { DUTIES } from '../../../apps/worker/maintenance/index.ts';
+import { workerMetrics } from '../../../apps/worker/metrics.ts';
+import type { Permits } from '../../../apps/worker/permits.ts';
+import { startWorker } from '../../../apps/worker/worker.ts';
+import { loadWorkerConfig, type WorkerConfig } from '../../../lib/config/worker.ts';
+import { openDatabase } from '../../../lib/db/client.ts';
+import { createLogger } from '../../../lib/log.ts';
+import { createRegistry } from '../../../lib/metrics.ts';
+import { runShutdown } from '../../../lib/shutdown.ts';
+import { noopMedia, TARGET } from './noop-media.ts';
+import {
+  FETCH_AHEAD,
+  MAX_MIRRORED,
+  QUEUE_CONNECTIONS,
+  type RenderJob,
+  type Setup,
+  type WebhookJob,
+} from './variants.ts';
+
+/** Where the jobs come in that no queue carries. */
+export const handover = new EventEmitter<{ renders: [RenderJob[]]; webhook: [WebhookJob] }>();
+
+interface Handlers {
+  render(job: RenderJob): Promise<unknown>;
+  webhook(job: WebhookJob): Promise<unknown>;
+}
+
+type Stop = () => Promise<unknown>;
+
+const log = createLogger('worker', 'info');
+
+/** Starts the worker's side of a variant; answers how to stop it. */
+export async function startConsumer(setup: Setup): Promise<Stop> {
+  const config = loadWorkerConfig({
+    NODE_ENV: 'production',
+    DATABASE_URL: setup.databaseUrl,
+    REDIS_URL: setup.redisUrl,
+    REDIS_PREFIX: setup.prefix,
+    MEDIA_URL: TARGET,
+    MEDIA_TOKEN: 'the media of a bench is in the process',
+    RENDER_CONCURRENCY: String(setup.concurrency),
+    WEBHOOK_CONCURRENCY: String(setup.concurrency),
+    RENDER_QUEUE_MAX_MIRRORED: String(MAX_MIRRORED),
+  });
+  if (setup.variant === 'bakehouse') {
+    const { steps } = startWorker(config, noopMedia, createRegistry('worker'), log);
+    return () => runShutdown(steps, log);
+  }
+  const { deps, stop } = openDeps(config);
+  const signal = new AbortController().signal;
+  const [render, webhook] = [HANDLERS.render(deps), HANDLERS.webhook(deps)];
+  const handlers: Handlers = {
+    render: (job) => render(job, signal),
+    webhook: (job) => webhook(job, signal),
+  };
+  const stopQueue = await QUEUES[setup.variant](setup, handlers);
+  return async () => {
+    await stopQueue();
+    await stop();
+  };
+}
+
+/**
+ * A queue in Postgres is chosen to do without Redis, where our permits are: the rivals bound their bakes by their own
+ * concurrency alone, which costs nothing.
+ */
+const freePermits: Permits = {
+  acquire: async () => ({ target: TARGET, release: () => {} }),
+  mediaRefused: () => {},
+  hasMedia: () => true,
+  close: () => {},
+};
+
+/** What startWorker makes for its handlers, and the same housekeeping, but for the mirror, which these do not need. */
+function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
+  const database = openDatabase(config.DATABASE_URL, {
+    max: config.RENDER_CONCURRENCY + config.WEBHOOK_CONCURRENCY + DUTIES.length + 5,
+    appName: 'bench-worker',
+  });
+  const metrics = workerMetrics(createRegistry('worker'));
+  const deps: WorkerDeps = {
+    config,
+    database,
+    media: noopMedia,
+    mirror: { dispatch: async () => true, sweep: async () => 0 },
+    permits: freePermits,
+    metrics,
+    onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
+    log,
+  };
+  const duties = startDuties(
+    deps,
+    DUTIES.filter(({ name }) => name !== 'mirror-sweep'),
+  );
+  const stop = async () => {
+    await duties.stop();
+    await database.close();
+  };
+  return { deps, stop };
+}
+
+const QUEUES: Record<Exclude<Setup['variant'], 'bakehouse'>, (setup: Setup, handlers: Handlers) => Promise<Stop>> = {
+  /**
+   * Fetched and completed in batches, which is how pg-boss is fast; two loops per queue, so that one batch is worked
+   * on while the other is fetched. A loop asks again at once instead of after its polling interval (half a second at
+   * the least) where its batch was full, and soon where it was not: `notifyWorker`, which is there for that.
+   */
+  'pg-boss': async ({ databaseUrl, concurrency }, handlers) => {
+    const boss = new PgBoss({ connectionString: databaseUrl, max: QUEUE_CONNECTIONS, schedule: false });
+    boss.on('error', (err) => log.error({ err }, 'pg-boss'));
+    await boss.start();
+    const loops: string[] = [];
+    const consume = async <T extends object>(name: string, handler: (job: T) => Promise<unknown>) => {
+      const slots = new PQueue({ concurrency });
+      await boss.createQueue(name);
+      for (let loop = 0; loop < 2; loop++) {
+        const id: string = await boss.work<T>(
+          name,
+          { batchSize: FETCH_AHEAD / 2, pollingIntervalSeconds: 0.5 },
+          async (jobs) => {
+            await slots.addAll(jobs.map((job) => () => handler(job.data)));
+            boss.notifyWorker(id);
+          },
+        );
+        loops.push(id);
+      }
+    };
+    await consume('render', handlers.render);
+    await consume('webhook', handlers.webhook);
+    const impatience = setInterval(() => loops.forEach((id) => void boss.notifyWorker(id)), 20);
+    return async () => {
+      clearInterval(impatience);
+      await boss.stop({ graceful: false });
+    };
+  },
+
+  /** The settings of its own performance page: jobs fetched 500 ahead, completed in batches; woken by LISTEN. */
+  'graphile-worker': async ({ databaseUrl, concurrency }, handlers) => {
+    const runner = await run({
+      taskList: {
+        render: async (payload) => void (await handlers.render(payload as RenderJob)),
+        webhook: async (payload) => void (await handlers.webhook(payload as WebhookJob)),
+      },
+      noHandleSignals: true,
+      logger: new GraphileLogger(() => () => {}),
+      preset: {
+        worker: {
+          connectionString: databaseUrl,
+          concurrentJobs: 2 * concurrency,
+          maxPoolSize: QUEUE_CONNECTIONS,
+          localQueue: { size: FETCH_AHEAD },
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+        },
+      },
+    });
+    return () => runner.stop();
+  },
+
+  'no queue': async ({ concurrency }, handlers) => {
+    const renders = new PQueue({ concurrency });
+    const webhooks = new PQueue({ concurrency });
+    handover.on('renders', (jobs) => void renders.addAll(jobs.map((job) => () => handlers.render(job))));
+    handover.on('webhook', (job) => void webhooks.add(() => handlers.webhook(job)));
+    return () => Promise.all([renders.onIdle(), webhooks.onIdle()]);
+  },
+};

@@ -1,0 +1,81 @@
+import { makeWorkerUtils } from 'graphile-worker';
+import PgBoss from 'pg-boss';
+import type { Db } from '../../../lib/db/client.ts';
+import { mirrorRows } from '../../../lib/db/dispatch.ts';
+import type { QueuedRender } from '../../../lib/domain/render-states.ts';
+import { announceWebhook, createMirror } from '../../../lib/queue/mirror.ts';
+import { openQueues } from '../../../lib/queue/queues.ts';
+import { silentLog } from '../../support/log.ts';
+import { type Handover, MAX_MIRRORED, QUEUE_CONNECTIONS, type RenderJob, type Setup } from './variants.ts';
+
+/** The edge's side of a queue. */
+export interface Producer {
+  /** Hands over what one publish queued, in bulk. */
+  enqueue(renders: readonly QueuedRender[]): Promise<void>;
+  /** Tells of one stored webhook. */
+  announce(eventId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+type Open = (setup: Setup, db: Db, send: (message: Handover) => void) => Promise<Producer>;
+
+const jobOf = ({ id, generation, recipeHash }: QueuedRender): RenderJob => ({ renderId: id, generation, recipeHash });
+
+export const PRODUCERS: Record<Setup['variant'], Open> = {
+  bakehouse: async ({ redisUrl, prefix }, db) => {
+    const queues = openQueues({ redisUrl, prefix }, silentLog);
+    const mirror = createMirror({
+      queue: queues.renders,
+      rows: mirrorRows(db, MAX_MIRRORED),
+      log: silentLog,
+    });
+    return {
+      enqueue: async (renders) => {
+        if (!(await mirror.dispatch(renders))) throw new Error('Redis did not take the renders in time');
+      },
+      announce: (eventId) => announceWebhook(queues.webhooks, eventId, silentLog),
+      close: () => queues.close(),
+    };
+  },
+
+  'pg-boss': async ({ databaseUrl }) => {
+    const boss = new PgBoss({
+      connectionString: databaseUrl,
+      max: QUEUE_CONNECTIONS,
+      migrate: false,
+      supervise: false,
+      schedule: false,
+    });
+    await boss.start();
+    return {
+      enqueue: async (renders) => {
+        await boss.insert(renders.map((render) => ({ name: 'render', data: jobOf(render) })));
+      },
+      announce: async (eventId) => {
+        await boss.send('webhook', { eventId });
+      },
+      close: () => boss.stop({ graceful: false }),
+    };
+  },
+
+  'graphile-worker': async ({ databaseUrl }) => {
+    const utils = await makeWorkerUtils({ connectionString: databaseUrl, maxPoolSize: QUEUE_CONNECTIONS });
+    return {
+      enqueue: async (renders) => {
+        await utils.addJobs(renders.map((render) => ({ identifier: 'render', payload: jobOf(render) })));
+      },
+      announce: async (eventId) => {
+        await utils.addJob('webhook', { eventId });
+      },
+      close: async () => {
+        await utils.release();
+      },
+    };
+  },
+
+  'no queue': async (_setup, _db, send) => ({
+    enqueue: async (renders) => send({ renders: renders.map(jobOf) }),
+    announce: async (eventId) => send({ webhook: { eventId } }),
+    close: async () => {},
+  }),
+};
