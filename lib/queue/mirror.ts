@@ -28,8 +28,10 @@ export interface MirrorDeps {
   deadlineMs?: number;
 }
 
-const LIVE = ['active', 'waiting', 'delayed', 'prioritized', 'waiting-children'] as const;
-const LIVE_STATES = new Set<string>(LIVE);
+const AT_HAND = ['active', 'waiting', 'prioritized', 'waiting-children'] as const;
+const LIVE = [...AT_HAND, 'delayed'] as const;
+/** A delayed job is not at hand: what the mirror adds is due, and an operator may have put it forward. */
+const AT_HAND_STATES = new Set<string>(AT_HAND);
 
 /** Jobs per exchange with Redis: few enough to be answered well within the deadline. */
 const BATCH = 500;
@@ -84,7 +86,7 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
     const live = new Set<MirrorEntry>();
     const look = async (entry: MirrorEntry) => {
       const state = await queue.getJobState(jobIdOf(entry));
-      if (LIVE_STATES.has(state)) live.add(entry);
+      if (AT_HAND_STATES.has(state)) live.add(entry);
       else await queue.remove(jobIdOf(entry));
     };
     await within(Promise.all(entries.map(look)));
