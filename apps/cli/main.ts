@@ -7,6 +7,7 @@ import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
+import { replayCommand } from './commands/replay.ts';
 import { retryCommand } from './commands/retry.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
@@ -19,6 +20,7 @@ const program = new Command('bakehouse')
   .addCommand(doctorCommand())
   .addCommand(retryCommand())
   .addCommand(cancelCommand())
+  .addCommand(replayCommand())
   .addCommand(reconcileCommand())
   .addCommand(tokenCommand());
 
