@@ -20,8 +20,8 @@ export interface Permits {
    * the waiting.
    */
   acquire(signal: AbortSignal): Promise<Permit | null>;
-  /** Media turned a bake away or was not there: what is known of it is out of date. */
-  mediaRefused(): void;
+  /** Looks at media at once: a bake was turned away or broke off, so what is known of it may be out of date. */
+  lookAgain(): void;
   /** False while no target answers. */
   hasMedia(): boolean;
   close(): void;
@@ -29,7 +29,7 @@ export interface Permits {
 
 /** Between two questions for a permit while all are taken. Who has just given one back asks no sooner than the others. */
 const RETRY_MS = 200;
-/** Between two looks at media beyond the regular ones. */
+/** Between two looks at media for those who wait. */
 const SOONEST_LOOK_MS = 1_000;
 
 /** Up to a half more or less, so that many workers do not ask in step. */
@@ -132,7 +132,7 @@ export function openPermits({ fleet, limiter, pollMs, metrics, log }: PermitsOpt
         startServing();
       });
     },
-    mediaRefused: () => void lookSoon(),
+    lookAgain: () => void look(),
     hasMedia: () => seen.size > 0 || !looked,
     close: () => {
       closing.abort();

@@ -20,6 +20,8 @@ export interface ConsumerOptions<K extends JobKind> extends QueueConnection {
   /** At most so many job starts per duration, over all workers of the queue. */
   limiter?: { max: number; duration: number };
   handler: Handler<K>;
+  /** Told each time there is no job left to take. */
+  onDrained?: () => void;
   log: Logger;
 }
 
@@ -40,6 +42,13 @@ export interface Consumer {
 
 const JOB_LOOKUP_MS = 2_000;
 
+interface Running {
+  controller: AbortController;
+  ended: Promise<unknown>;
+  /** Whether the queue was found to know nothing of it. */
+  forgotten: boolean;
+}
+
 /** What BullMQ says of a job that is not ours any more: forgotten, unlocked, given to another, moved on. */
 const NOT_OURS: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotExist,
@@ -51,7 +60,7 @@ const isNotOurs = (err: unknown) => err instanceof Error && 'code' in err && NOT
 
 export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Consumer {
   const { kind, handler, log } = options;
-  const running = new Map<string, { controller: AbortController; ended: Promise<unknown> }>();
+  const running = new Map<string, Running>();
   let taken = 0;
   let leaving = false;
   let abandoned = false;
@@ -72,7 +81,7 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
     const id = job.id ?? '';
     const controller = new AbortController();
     const ended = handler(payload, controller.signal);
-    running.set(id, { controller, ended });
+    running.set(id, { controller, ended, forgotten: false });
     try {
       return await ended;
     } finally {
@@ -96,10 +105,13 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
   };
 
   const lockLost = async (id: string) => {
+    const job = running.get(id);
+    if (!job) return;
     try {
       // A Redis that was flushed knows no job, and so nobody who could have been given it: the row's lease decides alone.
       if (!(await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS))) {
-        log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
+        if (!job.forgotten) log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
+        job.forgotten = true;
         return;
       }
     } catch (err) {
@@ -107,7 +119,7 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
       log.debug({ err, kind, jobId: id }, 'a lost lock could not be looked into');
       return;
     }
-    running.get(id)?.controller.abort('lock-lost' satisfies StopCause);
+    job.controller.abort('lock-lost' satisfies StopCause);
   };
 
   const worker = new Worker(JOBS[kind].queue, process, {
@@ -123,6 +135,7 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
   // A job that vanished while it ran ends in one of these, too.
   worker.on('error', (err) => log.debug({ err, kind }, 'worker'));
   worker.on('failed', (job, err) => log.error({ err, kind, jobId: job?.id }, 'job failed unexpectedly'));
+  worker.on('drained', () => options.onDrained?.());
   worker.on('lockRenewalFailed', (ids) => {
     for (const id of ids) void lockLost(id);
   });

@@ -45,10 +45,12 @@ const REPLACEMENTS = 3;
 export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunner {
   const { kind, watch: watching, log } = options;
   let current = openConsumer(options);
-  const former: Consumer[] = [];
+  let former: Consumer[] = [];
+  let takenByFormer = 0;
   const replace = () => {
     current.abandon();
-    former.push(current);
+    takenByFormer += current.taken();
+    former = [...former, current].filter((consumer) => consumer.running() > 0);
     current = openConsumer(options);
   };
 
@@ -56,7 +58,7 @@ export function runJobs<K extends JobKind>(options: RunJobsOptions<K>): JobRunne
     watching &&
     watchConsumption({
       stallMs: watching.stallMs,
-      taken: () => [current, ...former].reduce((sum, consumer) => sum + consumer.taken(), 0),
+      taken: () => takenByFormer + current.taken(),
       hasFreeSlot: () => current.running() < options.concurrency,
       hasWork: () => holdsWork(watching.queue, options.limiter?.max),
       onStalled: (times) => {

@@ -157,10 +157,10 @@ async function settleFailure(
     log.info({ cause: stopped }, 'bake handed back');
     return later(stopped, 0);
   }
+  if (error.code.startsWith('media_')) deps.permits.lookAgain();
   if (BACKPRESSURE.has(error.code)) {
     // Jitter, so that all who were turned away do not come back together.
     const delayMs = Math.round((error.retryAfterMs ?? BACKPRESSURE_MS) * (1 + Math.random()));
-    deps.permits.mediaRefused();
     metrics.mediaRefusals.inc({ code: error.code });
     await lease.write(() => handBack(database.db, lease, { cause: error.code, delayMs }));
     if (error.code === 'media_unreachable') log.error({ detail: error.detail }, 'media cannot be reached');

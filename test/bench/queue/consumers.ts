@@ -73,7 +73,7 @@ export async function startConsumer(setup: Setup): Promise<Stop> {
  */
 const freePermits: Permits = {
   acquire: async () => ({ target: TARGET, release: () => {} }),
-  mediaRefused: () => {},
+  lookAgain: () => {},
   hasMedia: () => true,
   close: () => {},
 };

@@ -73,8 +73,9 @@ export function usePipeline() {
     publish: async (connection: RedisConnection, count: number): Promise<string[]> => {
       const { db } = database;
       const orgId = await anOrganisation(db);
-      const exercises = await Promise.all(Array.from({ length: count }, () => anExercise(db, { orgId })));
-      const programId = await aProgram(db, orgId, [exercises.map(({ id }) => ({ exerciseId: id }))]);
+      const items: { exerciseId: string }[] = [];
+      for (let i = 0; i < count; i++) items.push({ exerciseId: (await anExercise(db, { orgId })).id });
+      const programId = await aProgram(db, orgId, [items]);
       const { queued } = await publishProgram(db, { programId, orgId, by: 'specialist-1' });
       const queues = openQueues(connection, silentLog);
       const mirror = createMirror({ queue: queues.renders, rows: mirrorRows(db, 1_000), log: silentLog });
