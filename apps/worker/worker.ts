@@ -15,6 +15,7 @@ import type { WorkerDeps } from './deps.ts';
 import { HANDLERS } from './handlers/index.ts';
 import { startDuties } from './maintenance/duty.ts';
 import { DUTIES } from './maintenance/index.ts';
+import { mirrorSweep } from './maintenance/mirror-sweep.ts';
 import { watchLimiter, workerMetrics } from './metrics.ts';
 import { openPermits } from './permits.ts';
 
@@ -87,6 +88,8 @@ export function startWorker(
     lockMs: Math.min(30_000, Math.max(1_000, Math.floor(config.RENDER_LEASE_MS / 2))),
     ...(config.RENDER_RATE_MAX > 0 && { limiter: { max: config.RENDER_RATE_MAX, duration: config.RENDER_RATE_MS } }),
     watch: watch('render', queues.renders),
+    // The queue holds the first renders only; the next are let in when it has run dry, not when a sweep is due.
+    onDrained: () => duties.wake(mirrorSweep),
     handler: HANDLERS.render(deps),
     log,
   });

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
-import { fairOrder, priorityOf, virtualNow } from './fairness.ts';
+import { fairOrder, isDue, priorityOf, virtualNow } from './fairness.ts';
 import { rows } from './rows.ts';
 
 /** A pending render whose job is not as it should be. */
@@ -65,7 +65,7 @@ async function mirrorChanges(
       select ${virtualNow} as now
     ), first as materialized (
       select r.id from exercise_renders r
-       where r.status = 'pending' and (r.not_before is null or r.not_before <= now())
+       where r.status = 'pending' and ${isDue}
        order by ${fairOrder} limit ${max}
     ), candidate as (
       select id from first

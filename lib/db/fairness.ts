@@ -3,24 +3,20 @@ import { BASE_STEP, HIGHEST_PRIORITY, LOWEST_PRIORITY } from '../domain/fair-ord
 import type { Executor } from './client.ts';
 import { rows } from './rows.ts';
 
+/** Whether a pending render `r` may be claimed now. */
+export const isDue = sql`(r.not_before is null or r.not_before <= now())`;
+
 /**
- * The round that is being served: the highest tag ever claimed, or the lowest that waits where all of those are later.
- * Why not simply the lowest that waits: docs/decisions/fair-order.md.
+ * The round that is being served: the highest tag ever claimed, or the lowest that may be claimed where all of those are
+ * later. Why neither alone will do: docs/decisions/fair-order.md.
  */
 export const virtualNow = sql`greatest(
   (select max(fair_tag) from exercise_renders where status <> 'pending'),
-  (select min(fair_tag) from exercise_renders where status = 'pending'), 1)`;
+  (select min(r.fair_tag) from exercise_renders r where r.status = 'pending' and ${isDue}), 1)`;
 
-/**
- * The first free round of whoever is named by the expression `fairKey`: the present one, or the one after the last they
- * have a render in. Renders already claimed count as well, so that nobody enters a round twice by asking for one thing
- * after the other.
- */
-export const nextTag = (fairKey: SQL) => sql`(
-  select greatest(clock.tag,
-    1 + (select max(fair_tag) from exercise_renders where fair_key = ${fairKey} and status in ('pending', 'rendering')),
-    1 + (select max(fair_tag) from exercise_renders where fair_key = ${fairKey} and status <> 'pending' and fair_tag >= clock.tag))
-    from (select ${virtualNow} as tag) clock)`;
+/** The first round that is free for whoever the expression `fairKey` names: after the last they still wait for. */
+export const nextTag = (fairKey: SQL) => sql`greatest(${virtualNow},
+  1 + (select max(fair_tag) from exercise_renders where fair_key = ${fairKey} and status in ('pending', 'rendering')))`;
 
 /**
  * For `move`: a new place for each render that is enqueued anew, in the order they had; behind those of `by`, or of the
@@ -40,8 +36,8 @@ export const priorityOf = (now: SQL) => sql`least(greatest(
   1 + 2 * (r.fair_tag - ${now} / ${BASE_STEP}::bigint * ${BASE_STEP}::bigint) + case when r.urgent then 0 else 1 end,
   ${HIGHEST_PRIORITY}), ${LOWEST_PRIORITY})::int`;
 
-/** The order in which pending renders `r` are to be baked; equals by age, which a UUID of version 7 begins with. */
-export const fairOrder = sql`r.fair_tag, r.urgent desc, r.id`;
+/** The order in which pending renders `r` are to be baked. A row last changed when it began to wait: equals are FIFO. */
+export const fairOrder = sql`r.fair_tag, r.urgent desc, r.updated_at, r.id`;
 
 /**
  * Lets one specialist's enqueues go one after the other until the end of the transaction; those of different ones do
@@ -56,6 +52,9 @@ export async function lockFairKey(tx: Executor, fairKey: string): Promise<void> 
  * Marks as urgent what blocks a published programme that a patient has been given, among the pending renders that
  * `scope` selects (as `r`), and moves it to the earliest rounds of its own specialist. Nobody else's place changes,
  * however much is urgent. Answers the renders whose place did.
+ *
+ * The urgent go first in their round. So that nobody does twice in one by asking for one thing after the other, a
+ * specialist who has been served in the present round already is urgent from the next one on.
  *
  * Rows are locked in the order of their hash, as every move does; one that is claimed meanwhile drops out.
  */
@@ -78,14 +77,23 @@ export function bumpAwaited(db: Executor, scope: SQL): Promise<{ id: string }[]>
     ), marked as (
       select w.id, w.fair_key, w.fair_tag, w.urgent or a.id is not null as urgent
         from waiting w left join awaited a using (id)
+    ), clock as materialized (
+      select ${virtualNow} as now
+    ), served as (
+      select distinct c.fair_key from exercise_renders c join clock on c.fair_tag = clock.now where c.status <> 'pending'
     ), ranked as (
       select *, row_number() over (partition by fair_key order by fair_tag, id) as slot,
                 row_number() over (partition by fair_key order by urgent desc, fair_tag, id) as place
         from marked
+    ), placed as (
+      select mine.id, mine.urgent,
+             case when mine.urgent and slot.fair_tag = clock.now and mine.fair_key in (select fair_key from served)
+                  then slot.fair_tag + 1 else slot.fair_tag end as fair_tag
+        from ranked mine join ranked slot on slot.fair_key = mine.fair_key and slot.slot = mine.place cross join clock
     )
-    update exercise_renders r set urgent = mine.urgent, fair_tag = given.fair_tag
-      from ranked mine join ranked given on given.fair_key = mine.fair_key and given.slot = mine.place
-     where r.id = mine.id and (r.urgent, r.fair_tag) is distinct from (mine.urgent, given.fair_tag)
+    update exercise_renders r set urgent = placed.urgent, fair_tag = placed.fair_tag
+      from placed
+     where r.id = placed.id and (r.urgent, r.fair_tag) is distinct from (placed.urgent, placed.fair_tag)
     returning r.id`,
   );
 }

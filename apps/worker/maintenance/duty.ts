@@ -18,29 +18,38 @@ export type Duty = {
     }
 );
 
+export interface Duties {
+  /** Has a duty run now instead of when its time has come. */
+  wake(duty: Duty): void;
+  /** Waits for what is under way. */
+  stop(): Promise<void>;
+}
+
 /**
  * Runs the duties on timers of this process: never on schedulers of the queue, which vanish with Redis. Sweeps run
- * at once, so that a restarted worker picks up what was left. `stop` waits for what is under way.
+ * at once, so that a restarted worker picks up what was left.
  */
-export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): { stop(): Promise<void> } {
+export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): Duties {
   const { config, database, log, metrics } = deps;
   const stopping = new AbortController();
-  const wakers = new Set<() => void>();
+  const wakers = new Map<Duty, () => void>();
+  /** Woken while they were at work: they do not pause before the next run. */
+  const again = new Set<Duty>();
 
-  const pause = (ms: number) =>
+  const pause = (duty: Duty, ms: number) =>
     new Promise<void>((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        wakers.delete(wake);
+        wakers.delete(duty);
         resolve();
       };
-      const timer = setTimeout(wake, ms);
-      wakers.add(wake);
+      const timer = setTimeout(wake, again.delete(duty) ? 0 : ms);
+      wakers.set(duty, wake);
     });
 
   const loop = async (duty: Duty) => {
     const periodMs = 'every' in duty ? config.SWEEP_MS * duty.every : duty.everyMs(config);
-    if ('everyMs' in duty) await pause(periodMs);
+    if ('everyMs' in duty) await pause(duty, periodMs);
     while (!stopping.signal.aborted) {
       try {
         const touched = await withLock(database, `duty:${duty.name}`, () => duty.run(deps, stopping.signal));
@@ -53,15 +62,20 @@ export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): { stop()
         metrics.dutyFailures.inc({ duty: duty.name });
         log.warn({ err, duty: duty.name }, 'maintenance failed');
       }
-      if (!stopping.signal.aborted) await pause(periodMs);
+      if (!stopping.signal.aborted) await pause(duty, periodMs);
     }
   };
 
   const loops = duties.map(loop);
   return {
+    wake: (duty) => {
+      const wake = wakers.get(duty);
+      if (wake) wake();
+      else again.add(duty);
+    },
     stop: async () => {
       stopping.abort();
-      for (const wake of [...wakers]) wake();
+      for (const wake of [...wakers.values()]) wake();
       await Promise.all(loops);
     },
   };
