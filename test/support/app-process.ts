@@ -4,10 +4,13 @@ import { afterEach } from 'vitest';
 import type { Env } from '../../lib/config/env.ts';
 import { waitFor } from './wait.ts';
 
-/** Starts apps as processes of their own, with nothing in their environment but PATH and what is given. */
-export function useAppProcesses() {
+/**
+ * Starts apps as processes of their own, with nothing in their environment but PATH and what is given. They live until
+ * the test ends, or all tests with `until: afterAll`, and no longer than `timeoutMs`.
+ */
+export function useAppProcesses({ until = afterEach as (end: () => Promise<void>) => void, timeoutMs = 25_000 } = {}) {
   const running: (PromiseLike<unknown> & { kill(signal: 'SIGKILL'): boolean })[] = [];
-  afterEach(async () => {
+  until(async () => {
     for (const child of running.splice(0)) {
       child.kill('SIGKILL');
       await child;
@@ -20,7 +23,7 @@ export function useAppProcesses() {
       env: { PATH: process.env.PATH, ...env },
       extendEnv: false,
       reject: false,
-      timeout: 25_000,
+      timeout: timeoutMs,
       killSignal: 'SIGKILL',
     });
     running.push(child);

@@ -98,11 +98,11 @@ export async function sha256Of(file: string): Promise<string> {
     .digest('hex');
 }
 
-/** Processes of this one that run ffmpeg or ffprobe now. */
-export async function ffmpegPids(): Promise<number[]> {
-  const tasks = await readdir(`/proc/${process.pid}/task`);
+/** Children of a process (this one by default) that run ffmpeg or ffprobe now. */
+export async function ffmpegPids(parent = process.pid): Promise<number[]> {
+  const tasks = await readdir(`/proc/${parent}/task`);
   const children = await Promise.all(
-    tasks.map((task) => readFile(`/proc/${process.pid}/task/${task}/children`, 'utf8').catch(() => '')),
+    tasks.map((task) => readFile(`/proc/${parent}/task/${task}/children`, 'utf8').catch(() => '')),
   );
   const pids = children
     .flatMap((text) => text.trim().split(/\s+/))
