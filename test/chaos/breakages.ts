@@ -17,8 +17,8 @@ export const BREAKAGES = {
   'mirror-sweep': {
     what: 'what the queue has lost is never added again',
     file: 'apps/worker/maintenance/mirror-sweep.ts',
-    find: 'const renders = await undispatched(',
-    put: 'const renders = [] as never[] && await undispatched(',
+    find: 'mirror.sweep({ staleMs: config.RENDER_REDISPATCH_MS })',
+    put: 'Promise.resolve(0)',
   },
   'webhook-dedupe': {
     what: 'identical webhooks are stored once',

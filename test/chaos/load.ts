@@ -2,12 +2,14 @@ import type { z } from 'zod';
 import type { doseSchema } from '../../lib/domain/recipe.ts';
 import { randomOf } from './random.ts';
 
-/** Who publishes: two clinics, two specialists each. */
+/** Who publishes: two clinics, of each two specialists with much to do and one with a single exercise now and then. */
 export const SPECIALISTS = [
-  { name: 'ana', org: 0 },
-  { name: 'ben', org: 0 },
-  { name: 'cleo', org: 1 },
-  { name: 'dan', org: 1 },
+  { name: 'ana', org: 0, publishes: 'batches' },
+  { name: 'ben', org: 0, publishes: 'batches' },
+  { name: 'cleo', org: 1, publishes: 'batches' },
+  { name: 'dan', org: 1, publishes: 'batches' },
+  { name: 'eva', org: 0, publishes: 'singles' },
+  { name: 'finn', org: 1, publishes: 'singles' },
 ] as const;
 export const ORGS = [0, 1] as const;
 
@@ -40,9 +42,9 @@ const LARGEST_BATCH = 15;
 const SMALLEST_BATCH = 5;
 
 /**
- * What the clinics do in a run: `renders` different recipes, published in batches and alone, by four specialists, in the
- * first two thirds of the time. Behind a batch often comes another specialist's single one, which must not wait for all
- * of it. A pure function of its arguments.
+ * What the clinics do in a run: `renders` different recipes, published in batches and alone, in the first two thirds of
+ * the time. Behind a batch come other specialists' single ones, which must not wait for all of it. A pure function of
+ * its arguments.
  */
 export function loadOf(seed: number, minutes: number, renders: number): Load {
   const random = randomOf(seed ^ 0x10ad);
@@ -56,7 +58,10 @@ export function loadOf(seed: number, minutes: number, renders: number): Load {
       const exercise = !platformOnly && random.next() < 0.3 ? own : random.int(0, PLATFORM_EXERCISES - 1);
       return recipes.push({ exercise, dose: doseOf(recipes.length) }) - 1;
     });
-  const somebody = (but?: number) => random.pick(SPECIALISTS.map((_, index) => index).filter((index) => index !== but));
+  const somebody = (publishes: 'batches' | 'singles', but?: number) =>
+    random.pick(
+      [...SPECIALISTS.keys()].filter((index) => SPECIALISTS[index]?.publishes === publishes && index !== but),
+    );
   const left = () => renders - recipes.length;
   const publish = (by: number, count: number, twinBy?: number) => {
     const program = programs++;
@@ -67,10 +72,10 @@ export function loadOf(seed: number, minutes: number, renders: number): Load {
   };
 
   while (left() > 0) {
-    const by = somebody();
+    const by = somebody('batches');
     const size = Math.min(left(), random.int(SMALLEST_BATCH, LARGEST_BATCH));
-    publish(by, size, random.next() < 0.3 ? somebody(by) : undefined);
-    for (let singles = random.int(1, 3); singles > 0 && left() > 0; singles--) publish(somebody(by), 1);
+    publish(by, size, random.next() < 0.3 ? somebody('batches', by) : undefined);
+    for (let singles = random.int(1, 3); singles > 0 && left() > 0; singles--) publish(somebody('singles'), 1);
     // What is published already costs nothing, alone or beside something new.
     const earlier = random.pick(steps.filter((step) => step.kind === 'publish'));
     steps.push({ kind: 'publish-again', program: earlier.program, by: earlier.by });

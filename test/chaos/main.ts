@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Command, InvalidArgumentError } from 'commander';
 import { untilStopped } from '../../apps/cli/stack/until-stopped.ts';
 import { createLogger } from '../../lib/log.ts';
@@ -28,6 +29,8 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 async function chaos(flags: Flags, signal: AbortSignal): Promise<void> {
   const { seed, minutes, renders } = flags;
   const options = { seed, minutes, renders };
+  // Everything that waits listens to it.
+  setMaxListeners(0, signal);
   const begun = performance.now();
   const log = createLogger('chaos', 'error');
   say(`chaos: seed ${seed}, ${minutes} minutes, ${renders} renders`);

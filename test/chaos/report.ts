@@ -15,6 +15,8 @@ export interface Figures extends ChaosOptions {
   bakes: number;
   /** Uploads beyond one for each generation, and videos with bytes beyond one for each render. */
   duplicatedBakes: number;
+  /** Videos without a row, which the reconcile deleted. */
+  orphans: number;
   retries: number;
   handBacks: number;
   leaseExpiries: number;
@@ -26,11 +28,16 @@ export interface Figures extends ChaosOptions {
   longestWaitMs: number;
   /** From the death of a worker to the next claim of what it held. */
   recoveryMs: { median: number; longest: number; count: number };
-  fairness: { singles: number; undisturbed: number; longestWaitMs: number };
+  /** Single renders, the first claims of others that counted against them, and those that a disturbance excused. */
+  fairness: { singles: number; counted: number; excused: number; longestWaitMs: number };
   readinessAnswers: number;
 }
 
-export function figuresOf(options: ChaosOptions, { evidence, refused }: ChaosRun, durationMs: number): Figures {
+export function figuresOf(
+  options: ChaosOptions,
+  { evidence, refused, orphans }: ChaosRun,
+  durationMs: number,
+): Figures {
   const { answers, events, incidents, inbox, polls, renders, videos } = evidence;
   const count = (cause: string) => events.filter((event) => event.cause === cause).length;
   const toPending = countMoves(events, 'rendering', 'pending');
@@ -51,6 +58,7 @@ export function figuresOf(options: ChaosOptions, { evidence, refused }: ChaosRun
     longestPublishMs: highest(answers.map((answer) => answer.answeredAt - answer.askedAt)),
     bakes,
     duplicatedBakes: Math.max(0, bakes - generations - lost) + Math.max(0, withBytes - renders.length),
+    orphans,
     retries,
     handBacks: toPending - retries - countExpiredToPending(events),
     leaseExpiries,
@@ -62,7 +70,8 @@ export function figuresOf(options: ChaosOptions, { evidence, refused }: ChaosRun
     recoveryMs: { median: median(recoveries), longest: highest(recoveries), count: recoveries.length },
     fairness: {
       singles: turns.length,
-      undisturbed: turns.filter((turn) => turn.disturbances.length === 0).length,
+      counted: turns.reduce((sum, turn) => sum + [...turn.overtaken.values()].reduce((a, b) => a + b, 0), 0),
+      excused: turns.reduce((sum, turn) => sum + turn.excused, 0),
       longestWaitMs: highest(turns.map((turn) => turn.waitedMs)),
     },
     readinessAnswers: polls.length,
@@ -118,12 +127,12 @@ export function sayFigures(figures: Figures): string {
   return [
     `went wrong      ${faults.join(' · ')}`,
     `publishes       ${figures.publishes} answered 202, the longest after ${s(figures.longestPublishMs)}`,
-    `bakes           ${figures.bakes} for ${figures.renders} renders, ${figures.duplicatedBakes} of them doubled`,
+    `bakes           ${figures.bakes} for ${figures.renders} renders, ${figures.duplicatedBakes} of them doubled; ${figures.orphans} videos without a row deleted by reconcile`,
     `attempts        ${figures.retries} retried · ${figures.handBacks} handed back · ${figures.leaseExpiries} leases expired · ${figures.transcodesLost} transcodes lost · ${figures.failed} failed, and published again`,
     `pressure        ${figures.tooManyRequests} times “too many requests”`,
     `waits           longest from publish to ready ${s(figures.longestWaitMs)}`,
     `recovery        ${recoveryMs.count} renders of killed workers claimed again after ${s(recoveryMs.median)} (median), ${s(recoveryMs.longest)} (longest)`,
-    `fairness        ${fairness.singles} single renders, ${fairness.undisturbed} judged by the strict bound; longest wait for a claim ${s(fairness.longestWaitMs)}`,
+    `fairness        ${fairness.singles} single renders let ${fairness.counted} others go first, and ${fairness.excused} in disturbed moments; longest wait for a claim ${s(fairness.longestWaitMs)}`,
     `heard           ${figures.webhooks} webhooks stored · ${figures.readinessAnswers} readiness answers`,
     `took            ${s(figures.durationMs)}`,
   ].join('\n');

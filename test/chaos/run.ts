@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { z } from 'zod';
 import { loadMediaConfig } from '../../lib/config/media.ts';
 import type { Logger } from '../../lib/log.ts';
 import { calm, perform, type Scene } from './actions.ts';
@@ -25,10 +26,13 @@ export interface ChaosRun {
   evidence: Evidence;
   /** 429s that Bunny's stand-in gave. */
   refused: number;
+  /** Videos that the reconcile found to be nobody's. */
+  orphans: number;
 }
 
-/** Leases, sweeps, backoffs and the bakes themselves, many times over. */
-const SETTLE_MS = 120_000;
+/** Leases, sweeps, backoffs and a bake, many times over: where nothing moves for so long, nothing will. */
+const STILL_MS = 60_000;
+const SETTLE_MS = 15 * 60_000;
 /** A second is the longest that anything younger than an orphan may need to be named by a row. */
 const RECONCILE_GRACE_MS = 1_000;
 
@@ -79,7 +83,7 @@ export async function runChaos(
       await publishing.publishAgain(programId);
     }
     await settle(truth, signal);
-    say(`${seconds(Date.now() - startedAt)}  at rest`);
+    say(`${seconds(Date.now() - startedAt)}  at rest, reconciling`);
     watching.abort();
     await watched;
     signal.throwIfAborted();
@@ -94,15 +98,24 @@ export async function runChaos(
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1).padStart(6)} s`;
 
-/** Waits until every render has come to an end and every webhook of theirs is applied; whoever has not is found by the checks. */
-const settle = (truth: Truth, signal: AbortSignal) =>
-  until(
+/**
+ * Waits until every render has come to an end and every webhook of theirs is applied, or nothing moves any more: what is
+ * left then is found by the checks.
+ */
+async function settle(truth: Truth, signal: AbortSignal): Promise<void> {
+  let seen = '';
+  let movedAt = performance.now();
+  await until(
     async () => {
-      const { unfinished, unapplied } = await truth.pulse();
-      return unfinished + unapplied === 0 ? true : null;
+      const pulse = await truth.pulse();
+      if (pulse.unfinished + pulse.unapplied === 0) return true;
+      if (JSON.stringify(pulse) !== seen) movedAt = performance.now();
+      seen = JSON.stringify(pulse);
+      return performance.now() - movedAt > STILL_MS ? true : null;
     },
     { timeoutMs: SETTLE_MS, everyMs: 250, signal },
   );
+}
 
 async function gather(
   fleet: Fleet,
@@ -112,7 +125,7 @@ async function gather(
   const bunny = openBunny(fleet);
   const before = await bunny.videos();
   await delay(RECONCILE_GRACE_MS);
-  await reconcile(fleet);
+  const orphans = await reconcile(fleet);
   const renders = await truth.renders();
   const stored = new Map<string, Stored>();
   for (const { id, status, recipeHash } of renders)
@@ -130,16 +143,19 @@ async function gather(
     stored,
     slots: SLOTS,
   };
-  return { evidence, refused };
+  return { evidence, refused, orphans };
 }
 
-/** As an operator does it, with the command. Throws where that fails. */
-async function reconcile(fleet: Fleet): Promise<void> {
+const reconcileReport = z.looseObject({ deleted: z.int() });
+
+/** As an operator does it, with the command; answers how many videos it deleted. Throws where it could not do all. */
+async function reconcile(fleet: Fleet): Promise<number> {
   const main = fileURLToPath(new URL('../../apps/cli/main.ts', import.meta.url));
-  const args = ['reconcile', '--json', '--grace', `${RECONCILE_GRACE_MS / 1000}s`];
-  await execa(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
+  const args = ['reconcile', '--json', '--grace', String(RECONCILE_GRACE_MS)];
+  const { stdout } = await execa(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
     env: { ...fleet.commandEnv, BAKEHOUSE_DATA_DIR: fleet.dataDir } as Record<string, string>,
     extendEnv: false,
     timeout: 60_000,
   });
+  return reconcileReport.parse(JSON.parse(stdout)).deleted;
 }

@@ -29,14 +29,15 @@ export function openTruth(databaseUrl: string) {
       return rows.length > 0;
     },
 
-    /** How many renders are in which state, and how many webhooks of videos we know wait to be applied. */
+    /** How many renders have not come to an end, how many webhooks of their videos are not applied, and what moved last. */
     pulse: async () => {
-      const [counts] = await sql<{ unfinished: number; failed: number; unapplied: number }[]>`
+      const [counts] = await sql<{ unfinished: number; unapplied: number; lastEvent: string | null }[]>`
         select (select count(*)::int from exercise_renders where status not in ('ready', 'failed')) as unfinished,
-               (select count(*)::int from exercise_renders where status = 'failed') as failed,
+               (select max(id) from render_events) as last_event,
                (select count(*)::int from webhook_events w where w.applied_at is null
                   and exists (select from exercise_renders r where r.video_guid = w.video_guid)) as unapplied`;
-      return counts ?? { unfinished: 0, failed: 0, unapplied: 0 };
+      if (!counts) throw new Error('Postgres counted nothing');
+      return counts;
     },
 
     programsWithFailures: async (): Promise<string[]> => {
@@ -48,7 +49,7 @@ export function openTruth(databaseUrl: string) {
 
     renders: (): Promise<RenderRow[]> => sql<RenderRow[]>`
       select id, exercise_id, recipe_hash, language, status, generation, attempts, max_attempts, video_guid, master_sha256,
-             manifest_url, error_code, fair_key, urgent
+             manifest_url, error_code, fair_key
         from exercise_renders order by created_at, id`,
 
     events: async (): Promise<EventRow[]> => {

@@ -58,7 +58,6 @@ export interface RenderRow {
   manifestUrl: string | null;
   errorCode: string | null;
   fairKey: string;
-  urgent: boolean;
 }
 
 export interface EventRow {

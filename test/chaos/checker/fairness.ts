@@ -26,24 +26,21 @@ function disturbsForMs({ kind, ...action }: Action): number | null {
   }
 }
 
-/** Out of turn, in each disturbance: as many first claims as all slots make while a lost job is found. */
-const ROUNDS_PER_DISTURBANCE = 4;
-
 /** One single render of a specialist who waited for nothing else, and who went before it. */
 export interface Turn {
   renderId: string;
   fairKey: string;
   waitedMs: number;
-  /** First claims by each other specialist between its publish and its own first claim. */
+  /** First claims by each other specialist between its publish and its own first claim, in undisturbed moments. */
   overtaken: Map<string, number>;
-  disturbances: Incident[];
+  /** Such claims in moments in which the script had disturbed the queue. */
+  excused: number;
 }
 
 /** A render as fairness sees it: when it was published, and when it was first claimed. */
 interface Queued {
   id: string;
   fairKey: string;
-  urgent: boolean;
   publishedAt: number;
   claimedAt: number;
 }
@@ -53,10 +50,16 @@ function queued(evidence: Evidence): Queued[] {
     const published = events[0];
     const claim = events.find((event) => event.to === 'rendering');
     if (!published || !claim) return [];
-    const { id, fairKey, urgent } = render;
-    return [{ id, fairKey, urgent, publishedAt: published.at, claimedAt: claim.at }];
+    return [{ id: render.id, fairKey: render.fairKey, publishedAt: published.at, claimedAt: claim.at }];
   });
 }
+
+/** Whether the script had the queue in disorder at that time, or it had not yet had the time to mend. */
+const disturbed = (incidents: readonly Incident[], at: number) =>
+  incidents.some(({ action, struck, from, until }) => {
+    const after = disturbsForMs(action);
+    return struck && after !== null && from <= at && at <= until + after;
+  });
 
 /** Every single render that was published by somebody who had nothing else waiting. */
 export function turnsOf(evidence: Evidence): Turn[] {
@@ -69,36 +72,30 @@ export function turnsOf(evidence: Evidence): Turn[] {
     .map((one) => {
       const before = all.filter(
         (other) =>
-          other.fairKey !== one.fairKey &&
-          // What a patient waits for may go first, by design.
-          !other.urgent &&
-          other.claimedAt > one.publishedAt &&
-          other.claimedAt < one.claimedAt,
+          other.fairKey !== one.fairKey && other.claimedAt > one.publishedAt && other.claimedAt < one.claimedAt,
       );
-      const disturbances = evidence.incidents.filter((incident) => {
-        const after = disturbsForMs(incident.action);
-        return after !== null && incident.from <= one.claimedAt && incident.until + after >= one.publishedAt;
-      });
+      const counted = before.filter((other) => !disturbed(evidence.incidents, other.claimedAt));
       return {
         renderId: one.id,
         fairKey: one.fairKey,
         waitedMs: one.claimedAt - one.publishedAt,
         overtaken: new Map(
-          [...grouped(before, (other) => other.fairKey)].map(([fairKey, claims]) => [fairKey, claims.length]),
+          [...grouped(counted, (other) => other.fairKey)].map(([key, claims]) => [key, claims.length]),
         ),
-        disturbances,
+        excused: before.length - counted.length,
       };
     });
 }
 
 /**
- * A single render waits for at most one render of each other specialist, beside what the free slots take in the moment
- * in which it is on its way to the queue. Where the script disturbed the queue meanwhile, for a few rounds more.
+ * A single render waits for at most one render of each other specialist, urgent or not, beside what the workers have
+ * taken from the queue already and what free slots take while it is on its way there. Claims do not count in the moments in which the script had just emptied the
+ * queue or taken it away.
  */
 export const fair: Check = (evidence) =>
-  turnsOf(evidence).flatMap(({ renderId, fairKey, overtaken, disturbances }) => {
+  turnsOf(evidence).flatMap(({ renderId, fairKey, overtaken }) => {
     const ahead = [...overtaken.values()].reduce((sum, claims) => sum + claims, 0);
-    const allowed = overtaken.size + evidence.slots * (1 + ROUNDS_PER_DISTURBANCE * disturbances.length);
+    const allowed = overtaken.size + evidence.slots;
     if (ahead <= allowed) return [];
     const who = [...overtaken].map(([key, claims]) => `${claims} of ${key}`).join(', ');
     return [

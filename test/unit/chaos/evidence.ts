@@ -41,7 +41,7 @@ export function evidenceOf(lives: Record<string, { life?: Life; fairKey?: string
       ...{ id, exerciseId: 'squat', recipeHash: hashOf(id), language: 'en' },
       ...{ status: last.to, generation: last.generation, attempts: last.attempt, maxAttempts: 5 },
       ...{ videoGuid: `video-${id}`, masterSha256: `master-${id}`, manifestUrl: 'manifest', errorCode: null },
-      ...{ fairKey, urgent: false },
+      fairKey,
     };
   });
   const videos = renders.map((render) => ({
