@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
+import { openQueues } from '../../../lib/queue/queues.ts';
 import { useAppProcesses } from '../../support/app-process.ts';
+import { silentLog } from '../../support/log.ts';
 import { doneLine, progressLine, type ScriptedMedia } from '../../support/scripted-media.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -142,15 +144,21 @@ describe('a job without a permit', () => {
     const proxy = await startTcpProxy(connection.redisUrl);
     pipeline.own(proxy, proxy.close);
     const media = await pipeline.media();
-    const seen = bakeFor(media, 1, 300);
+    const seen = bakeFor(media, 1, 1_000);
     const worker = pipeline.work({ ...connection, redisUrl: proxy.url }, [media], { RENDER_CONCURRENCY: '4' });
     const ids = await pipeline.publish(connection, 4);
-    await waitFor(() => media.calls.length === 1, { label: 'the first bake' });
+    const queues = openQueues(connection, silentLog);
+    pipeline.own(queues, queues.close);
+    await waitFor(async () => media.calls.length === 1 && (await queues.renders.getActiveCount()) === 4, {
+      label: 'one to bake and three to wait',
+    });
     await proxy.refuse();
     // Room enough: what holds them back is the local cap.
     media.capacity.slots = 4;
     await pipeline.reaches(ids, 'transcoding', 20_000);
     expect(seen).toMatchObject({ most: 1, refused: 0 });
     expect(await worker.registry.getSingleMetricAsString('bakehouse_permits_local')).toMatch(/ 1$/m);
+    // Or the shutdown would wait for Redis as long as it may.
+    await proxy.pass();
   });
 });
