@@ -41,9 +41,20 @@ export async function cpuOf<K extends string>(roots: Record<K, number>): Promise
   return Object.fromEntries(used) as Record<K, number>;
 }
 
-/** The command lines of a process's descendants. */
-export async function commandsBelow(root: number): Promise<string[]> {
+export interface RunningProcess {
+  pid: number;
+  command: string;
+}
+
+/** The descendants of a process, with their command lines. */
+export async function processesBelow(root: number): Promise<RunningProcess[]> {
   const below = treeOf(await processTable(), root).filter(({ pid }) => pid !== root);
-  const lines = await Promise.all(below.map(({ pid }) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return lines.filter((line) => line !== '').map((line) => line.replaceAll('\0', ' '));
+  const found = await Promise.all(
+    below.map(async ({ pid }) => {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      return { pid, command: line.replaceAll('\0', ' ').trim() };
+    }),
+  );
+  // A zombie and a process that has ended meanwhile have no command line.
+  return found.filter(({ command }) => command !== '');
 }
