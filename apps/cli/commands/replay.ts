@@ -18,7 +18,8 @@ const BATCH = 500;
 const MOST_LINES = 50;
 
 const guid = (text: string) => {
-  if (!/^[\w-]{1,100}$/.test(text)) throw new InvalidArgumentError('Expects the guid of a video at Bunny.');
+  // As the edge takes them.
+  if (!/^[!-~]{1,100}$/.test(text)) throw new InvalidArgumentError('Expects the guid of a video at Bunny.');
   return text;
 };
 

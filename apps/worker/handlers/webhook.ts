@@ -7,7 +7,7 @@ import {
   type WebhookEvent,
 } from '../../../lib/db/webhooks.ts';
 import { toAppError } from '../../../lib/errors.ts';
-import { settleTranscode } from '../../../lib/pipeline/transcode.ts';
+import { settleTranscode, type TranscodeDeps } from '../../../lib/pipeline/transcode.ts';
 import { done } from '../../../lib/queue/jobs.ts';
 import type { Handler } from '../../../lib/queue/run-jobs.ts';
 import type { WorkerDeps } from '../deps.ts';
@@ -32,7 +32,10 @@ export function webhookHandler(deps: WorkerDeps): Handler<'webhook'> {
  * Applies a stored event, or leaves it for the replay sweep: where its video is not known (yet), the render has not
  * come to transcoding, or the truth could not be asked. Never throws for those; answers the outcome.
  */
-export async function applyWebhook(deps: WorkerDeps, event: WebhookEvent): Promise<string> {
+export async function applyWebhook(
+  deps: TranscodeDeps & Pick<WorkerDeps, 'metrics'>,
+  event: WebhookEvent,
+): Promise<string> {
   const { db } = deps.database;
   const applied = async (outcome: string) => {
     await markWebhookApplied(db, event.id, outcome);
