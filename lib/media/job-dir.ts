@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,17 +18,35 @@ export async function withJobDir<T>(workDir: string, work: (dir: string) => Prom
   }
 }
 
-/** Removes what jobs of this host's processes that are no more have left behind. Called before the first job of this process. */
+/**
+ * Removes what jobs of this host's processes that are no more have left behind: their programs, which nobody can stop any
+ * more (one that hangs would do so for ever), and their folders. Called before the first job of this process.
+ */
 export async function sweepJobDirs(workDir: string): Promise<string[]> {
   await mkdir(workDir, { recursive: true });
   const swept: string[] = [];
   for (const name of await readdir(workDir)) {
     const [, host, pid] = NAME.exec(name) ?? [];
     if (host !== HOST || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
+    await killStrays(join(workDir, name));
     await rm(join(workDir, name), { recursive: true, force: true });
     swept.push(name);
   }
   return swept;
+}
+
+/** Kills whoever has a file of this folder among its arguments. Its name is a job's alone; without /proc nothing is found. */
+async function killStrays(dir: string): Promise<void> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
+  for (const pid of pids) {
+    const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (!args.includes(`file:${dir}/`)) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Ended by itself meanwhile.
+    }
+  }
 }
 
 function isAlive(pid: number): boolean {

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eq, sql } from 'drizzle-orm';
@@ -113,11 +113,10 @@ export async function atBunny(sim: RunningSim, recipeHash: string) {
 
 export const jobDirsIn = (workDir: string) => readdir(workDir);
 
-/** Whether a process is there and no zombie. */
+/** Whether a process is there; one that only waits to be reaped has no command line any more. */
 export const isRunning = (pid: number) => {
   try {
-    process.kill(pid, 0);
-    return true;
+    return readFileSync(`/proc/${pid}/cmdline`).length > 0;
   } catch {
     return false;
   }
