@@ -1,5 +1,6 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Pool, type PoolClient } from 'pg';
+import { nameRepeated } from './prepared.ts';
 import * as schema from './schema/index.ts';
 
 export interface Database {
@@ -51,6 +52,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   // A broken connection emits this besides failing its statements; without a listener Node would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', nameRepeated());
   return {
     db: drizzleOn(pool, options.onStatement),
     connect: () => pool.connect(),

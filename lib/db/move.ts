@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MOVES, type MoveName } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
-import { decodeRow, rows } from './rows.ts';
+import { columnsOf, decodeRow, rows } from './rows.ts';
 import { type EventError, exerciseRenders } from './schema/index.ts';
 
 export type Render = typeof exerciseRenders.$inferSelect;
@@ -88,7 +88,7 @@ export async function move(
       insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)
       select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb from moved
     )${'tellsOwner' in effect ? notify : sql``}
-    select * from moved`,
+    select ${columnsOf(exerciseRenders)} from moved`,
   );
   return result.map((row) => decodeRow(exerciseRenders, row));
 }

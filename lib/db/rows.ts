@@ -3,6 +3,13 @@ import type { Executor } from './client.ts';
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** The columns of `table` by their names in the database, for a raw statement whose rows `decodeRow` reads. */
+export const columnsOf = (table: Table): SQL =>
+  sql.join(
+    Object.keys(getTableColumns(table)).map((key) => sql.identifier(snake(key))),
+    sql`, `,
+  );
+
 /** Reads a row of `table` out of a raw result, through the same column decoders that the query builder uses. */
 export function decodeRow<T extends Table>(table: T, raw: Record<string, unknown>): T['$inferSelect'] {
   const row: Record<string, unknown> = {};
