@@ -48,48 +48,51 @@ export async function lockFairKey(tx: Executor, fairKey: string): Promise<void> 
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('fair:' || ${fairKey}, 0))`);
 }
 
+/** Whether a patient has been given a published programme that the render `r` blocks. */
+const isAwaited = sql`exists (
+  select from session_items i
+    join sessions s on s.id = i.session_id
+    join programs p on p.id = s.program_id
+    join assignments a on a.program_id = p.id
+   where i.render_id = r.id and p.status = 'published')`;
+
 /**
- * Marks as urgent what blocks a published programme that a patient has been given, among the pending renders that
- * `scope` selects (as `r`), and moves it to the earliest rounds of its own specialist. Nobody else's place changes,
- * however much is urgent. Answers the renders whose place did.
+ * Bumps the pending renders, among those that `scope` selects (as `r`), that a patient waits for: they take the earliest
+ * rounds of their own specialist and are marked as urgent, which lets them go first in their round. Nobody else's round
+ * changes, however much is urgent. Answers the renders whose place did change.
  *
- * The urgent go first in their round. So that nobody does twice in one by asking for one thing after the other, a
- * specialist who has been served in the present round already is urgent from the next one on.
+ * Who has been served in the present round already is not let go first in it once more while somebody else waits there:
+ * else asking for one urgent thing after the other would keep the others waiting for ever.
  *
  * Rows are locked in the order of their hash, as every move does; one that is claimed meanwhile drops out.
  */
 export function bumpAwaited(db: Executor, scope: SQL): Promise<{ id: string }[]> {
   return rows<{ id: string }>(
     db,
-    sql`with awaited as (
-      select r.id, r.fair_key from exercise_renders r
-       where r.status = 'pending' and not r.urgent and ${scope}
-         and exists (select from session_items i
-                       join sessions s on s.id = i.session_id
-                       join programs p on p.id = s.program_id
-                       join assignments a on a.program_id = p.id
-                      where i.render_id = r.id and p.status = 'published')
+    sql`with affected as (
+      select distinct r.fair_key from exercise_renders r
+       where r.status = 'pending' and not r.urgent and ${scope} and ${isAwaited}
     ), waiting as (
       select r.id, r.fair_key, r.fair_tag, r.urgent from exercise_renders r
-       where r.status = 'pending' and r.fair_key in (select fair_key from awaited)
+       where r.status = 'pending' and r.fair_key in (select fair_key from affected)
        order by r.recipe_hash
          for no key update
-    ), marked as (
-      select w.id, w.fair_key, w.fair_tag, w.urgent or a.id is not null as urgent
-        from waiting w left join awaited a using (id)
+    ), ranked as (
+      select r.id, r.fair_key, r.fair_tag, r.awaited,
+             row_number() over (partition by r.fair_key order by r.fair_tag, r.id) as slot,
+             row_number() over (partition by r.fair_key order by r.awaited desc, r.fair_tag, r.id) as place
+        from (select r.*, r.urgent or ${isAwaited} as awaited from waiting r) r
     ), clock as materialized (
       select ${virtualNow} as now
     ), served as (
-      select distinct c.fair_key from exercise_renders c join clock on c.fair_tag = clock.now where c.status <> 'pending'
-    ), ranked as (
-      select *, row_number() over (partition by fair_key order by fair_tag, id) as slot,
-                row_number() over (partition by fair_key order by urgent desc, fair_tag, id) as place
-        from marked
+      select distinct c.fair_key from exercise_renders c join clock on c.fair_tag = clock.now
+       where c.status <> 'pending'
+         and exists (select from exercise_renders o
+                      where o.status = 'pending' and o.fair_tag = clock.now and o.fair_key <> c.fair_key)
     ), placed as (
-      select mine.id, mine.urgent,
-             case when mine.urgent and slot.fair_tag = clock.now and mine.fair_key in (select fair_key from served)
-                  then slot.fair_tag + 1 else slot.fair_tag end as fair_tag
-        from ranked mine join ranked slot on slot.fair_key = mine.fair_key and slot.slot = mine.place cross join clock
+      select mine.id, given.fair_tag,
+             mine.awaited and not (given.fair_tag = clock.now and mine.fair_key in (select fair_key from served)) as urgent
+        from ranked mine join ranked given on given.fair_key = mine.fair_key and given.slot = mine.place cross join clock
     )
     update exercise_renders r set urgent = placed.urgent, fair_tag = placed.fair_tag
       from placed
