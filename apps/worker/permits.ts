@@ -10,6 +10,8 @@ export interface PermitsOptions {
   limiter: Limiter;
   /** How often each target is asked what it can take. */
   pollMs: number;
+  /** For how long what an instance said of itself counts. */
+  announcedMs: number;
   metrics: Pick<WorkerMetrics, 'permitWait' | 'mediaTargets'>;
   log: Logger;
 }
@@ -39,11 +41,11 @@ const jittered = (ms: number) => ms * (0.5 + Math.random());
  * Hands out permits for bakes. Media knows no Redis, so the workers look what each target can take and announce it to
  * the limiter: at start, every few seconds, and at once where nothing is announced or media has turned a bake away.
  */
-export function openPermits({ fleet, limiter, pollMs, metrics, log }: PermitsOptions): Permits {
+export function openPermits({ fleet, limiter, pollMs, announcedMs, metrics, log }: PermitsOptions): Permits {
   const closing = new AbortController();
   const waiting: ((permit: Permit) => void)[] = [];
-  /** The instance seen last at each target that answers, and whether it takes new work. */
-  const seen = new Map<string, { instance: string; open: boolean }>();
+  /** At each target that answers: the instances met lately, and whether they take new work. */
+  const seen = new Map<string, Map<string, { open: boolean; at: number }>>();
   let looking: Promise<void> | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looked = false;
@@ -53,14 +55,16 @@ export function openPermits({ fleet, limiter, pollMs, metrics, log }: PermitsOpt
   const lookAt = async (target: string) => {
     try {
       const { instance, slots, draining } = await fleet.capacity(target, closing.signal);
-      seen.set(target, { instance, open: !draining });
+      const now = performance.now();
+      const met = [...(seen.get(target) ?? [])].filter(([, { at }]) => now - at < announcedMs);
+      seen.set(target, new Map(met).set(instance, { open: !draining, at: now }));
       await limiter.announce(target, instance, draining ? 0 : slots);
     } catch (thrown) {
       if (closing.signal.aborted) return;
       const gone = seen.get(target);
       seen.delete(target);
       if (gone || !looked) log.warn({ target, detail: toAppError(thrown).detail }, 'media target does not answer');
-      if (gone) await limiter.withdraw(target, gone.instance);
+      for (const instance of gone?.keys() ?? []) await limiter.withdraw(target, instance);
     }
   };
 
@@ -87,7 +91,8 @@ export function openPermits({ fleet, limiter, pollMs, metrics, log }: PermitsOpt
     if (looking || performance.now() - lookedAt >= Math.min(SOONEST_LOOK_MS, pollMs)) await look();
   };
 
-  const openTargets = () => fleet.targets.filter((target) => seen.get(target)?.open);
+  const openTargets = () =>
+    fleet.targets.filter((target) => [...(seen.get(target)?.values() ?? [])].some(({ open }) => open));
 
   const serve = async () => {
     while (waiting.length > 0 && !closing.signal.aborted) {

@@ -56,17 +56,18 @@ export function startWorker(
     rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
     log,
   });
+  const announcedMs = ANNOUNCED_LOOKS * config.MEDIA_POLL_MS;
   const limiter = openLimiter({
     ...connection,
     permitMs: Math.min(PERMIT_MS, config.RENDER_LEASE_MS),
-    announcedMs: ANNOUNCED_LOOKS * config.MEDIA_POLL_MS,
+    announcedMs,
     capacity: config.MEDIA_CAPACITY,
     localCap: config.MEDIA_LOCAL_CAP,
     log,
   });
   const metrics = workerMetrics(registry);
   watchLimiter(registry, limiter);
-  const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, metrics, log });
+  const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
   const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, log };
 
