@@ -1,4 +1,5 @@
-import { openAsBlob } from 'node:fs';
+import { existsSync, openAsBlob } from 'node:fs';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
@@ -6,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { StackDescription } from '../../apps/cli/stack/stack.ts';
 import { makeClip, testFfmpeg } from '../support/ffmpeg.ts';
-import { type RunningStack, startUp } from '../support/stack.ts';
+import { type RunningStack, runCli, startUp } from '../support/stack.ts';
 import { makeTempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -23,6 +24,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await sql?.end();
   await stack?.stop();
+  // Or commands would take it for a running one.
+  expect(existsSync(join(all.dataDir, 'stack.json'))).toBe(false);
 });
 
 interface Answer {
@@ -205,5 +208,23 @@ describe('publish to ready', () => {
     expect(await sql`select status, verified_by from webhook_events where video_guid = 'nobody'`).toMatchObject([
       { status: 3, verified_by: 'token' },
     ]);
+  });
+
+  it('is what the commands of an operator in another terminal look at and change', { timeout: 150_000 }, async () => {
+    const command = (...args: string[]) => runCli([...args, '--json', '--data-dir', all.dataDir]);
+    const [render] = await sql`select id, generation from exercise_renders where status = 'ready' order by id limit 1`;
+    const retried = await command('retry', '--force', render!.id);
+    expect(retried.exitCode, retried.stderr).toBe(0);
+    await waitFor(
+      async () =>
+        (
+          await sql`select 1 from exercise_renders where id = ${render!.id} and status = 'ready' and generation > ${render!.generation}`
+        ).count,
+      { label: 'the render to be made anew', timeoutMs: 90_000, everyMs: 200 },
+    );
+    expect((await command('replay', '--unapplied')).exitCode).toBe(0);
+    const doctor = await command('doctor', '--pipeline');
+    expect(JSON.parse(doctor.stdout), doctor.stdout).toMatchObject({ ok: true, queues: { renders: { active: 0 } } });
+    expect(doctor.exitCode).toBe(0);
   });
 });
