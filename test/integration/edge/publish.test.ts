@@ -85,6 +85,64 @@ describe('publishing', () => {
   });
 });
 
+describe('assigning after the publish', () => {
+  it('puts what the patient waits for before the rest of its specialist, in the queue too', async () => {
+    const publish = async (count: number, from: number) => {
+      const items = Array.from({ length: count }, (_, n) => ({
+        exerciseId: exercise,
+        dose: { sets: 9, reps: from + n },
+      }));
+      const id = await aProgram(edge.db, who.manager.org, [items]);
+      expect((await edge.call('POST', `/v1/programs/${id}/publish`, { as: who.manager })).status).toBe(202);
+      return id;
+    };
+    const first = await publish(3, 1);
+    const second = await publish(1, 10);
+    const jobOf = async (programId: string) => {
+      const response = await edge.call('GET', `/v1/programs/${programId}/renders`, { as });
+      const { items } = (await response.json()) as { items: { recipeHash: string }[] };
+      return Promise.all(items.map(async ({ recipeHash }) => (await edge.deps.queues.renders.getJob(recipeHash))!));
+    };
+    const priorities = async (programId: string) => (await jobOf(programId)).map((job) => job.priority);
+    const [before, others] = [(await priorities(second))[0]!, await priorities(first)];
+    expect(before).toBeGreaterThan(Math.max(...others));
+    const json = { patientId: 'patient-a' };
+    expect((await edge.call('POST', `/v1/programs/${second}/assignments`, { as, json })).status).toBe(201);
+    const [after, othersAfter] = [(await priorities(second))[0]!, await priorities(first)];
+    expect(after).toBeLessThan(Math.min(...others));
+    expect(othersAfter.every((priority) => priority > after)).toBe(true);
+  });
+
+  it('answers in time where Redis is down', async () => {
+    const down = await startEdge({ REDIS_URL: `redis://${DEAD}` });
+    try {
+      const id = await aProgram(down.db, who.manager.org, [[{ exerciseId: await seed(down) }]]);
+      await down.call('POST', `/v1/programs/${id}/publish`, { as });
+      const start = performance.now();
+      const json = { patientId: 'patient-a' };
+      expect((await down.call('POST', `/v1/programs/${id}/assignments`, { as, json })).status).toBe(201);
+      expect(performance.now() - start).toBeLessThan(1000);
+      expect(await down.db.select().from(exerciseRenders)).toMatchObject([{ urgent: true }]);
+    } finally {
+      await down.close();
+    }
+  });
+
+  it('lets the queue hold no more than its bound, whatever is published', async () => {
+    const small = await startEdge({ RENDER_QUEUE_MAX_MIRRORED: '2' });
+    try {
+      const exerciseId = await seed(small);
+      const items = Array.from({ length: 5 }, (_, n) => ({ exerciseId, dose: { reps: n + 1 } }));
+      const id = await aProgram(small.db, who.manager.org, [items]);
+      const response = await small.call('POST', `/v1/programs/${id}/publish`, { as });
+      expect(await response.json()).toMatchObject({ total: 5, queued: 5 });
+      expect(await small.deps.queues.renders.count()).toBe(2);
+    } finally {
+      await small.close();
+    }
+  });
+});
+
 describe('the renders of a programme', () => {
   it('tell state, progress and cause, and where to play only what is ready', async () => {
     const { programId, renderIds } = await aPublishedProgram(edge.db, who.manager.org, Array(5).fill(exercise));
