@@ -5,5 +5,5 @@ import { reconciliation } from './reconcile.ts';
 import { transcodeBackstop } from './transcode-backstop.ts';
 import { webhookReplay } from './webhook-replay.ts';
 
-/** Every piece of housekeeping. Leases before the mirror: what they free is mirrored by the next sweep. */
+/** Every piece of housekeeping. */
 export const DUTIES = [leaseSweep, mirrorSweep, transcodeBackstop, webhookReplay, pruning, reconciliation];
