@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { describeMachine } from './lib/machine.ts';
 import { type Check, median, publishReport, type Row } from './lib/report.ts';
-import { flushRedis, killServer, killWorker, LONG_FILM, longDose, SHORT_FILM, shortDoses } from './recovery/deaths.ts';
+import { flushRedis, killWorker, LONG_FILM, longDose } from './recovery/deaths.ts';
 import { openScene, type Scene } from './recovery/scene.ts';
+import { withServersScene } from './recovery/servers.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -31,6 +32,8 @@ const FFMPEG_GONE_MS = 2_000;
 /** Beyond the sweep: the statements, and Redis taking some hundred jobs, on a machine that is baking meanwhile. */
 const MIRROR_MS = 1_000;
 const BACKLOG = Number(options.renders);
+/** Enough for some minutes of quick claims. */
+const SERVERS_BACKLOG = 1_000;
 
 const machine = await describeMachine();
 const rows: Row[] = [];
@@ -57,8 +60,9 @@ function report(settings: Settings, what: string, ms: readonly number[], targetM
 async function measure(settings: Settings): Promise<void> {
   const { leaseMs, sweepMs, times, name } = settings;
   const timeoutMs = 2 * leaseMs + 60_000;
+  const env = { RENDER_LEASE_MS: String(leaseMs), SWEEP_MS: String(sweepMs) };
   const inScene = async (work: (scene: Scene) => Promise<void>) => {
-    const scene = await openScene({ RENDER_LEASE_MS: String(leaseMs), SWEEP_MS: String(sweepMs) });
+    const scene = await openScene(env);
     await work(scene).finally(scene.stop);
   };
   const repeat = async <T>(what: string, die: (nth: number) => Promise<T>): Promise<T[]> => {
@@ -87,14 +91,10 @@ async function measure(settings: Settings): Promise<void> {
     const lost = flushes.reduce((total, flush) => total + flush.stopped + flush.claimedAgain, 0);
     checks.push({ name: `of ${baking} bakes under way, lost to FLUSHALL (${name})`, value: lost, op: '<=', target: 0 });
   });
-  await inScene(async (scene) => {
-    await scene.publish(await scene.anExercise(SHORT_FILM), shortDoses(BACKLOG));
-    for (const [part, what] of [
-      ['redis', 'Redis'],
-      ['postgres', 'Postgres'],
-    ] as const) {
-      const claimed = await repeat(`${what} killed`, () => killServer(scene, { part, timeoutMs }));
-      report(settings, `${what} killed and restarted: next claim`, claimed);
+  await withServersScene(env, SERVERS_BACKLOG, async ({ kill }) => {
+    for (const server of ['Redis', 'Postgres'] as const) {
+      const claimed = await repeat(`${server} killed`, () => kill(server, timeoutMs));
+      report(settings, `${server} killed and restarted: next claim`, claimed);
     }
   });
 }

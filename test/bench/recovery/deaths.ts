@@ -4,7 +4,8 @@ import { Redis } from 'ioredis';
 import { findRender } from '../../../lib/db/renders.ts';
 import { rows } from '../../../lib/db/rows.ts';
 import { processesBelow } from '../lib/processes.ts';
-import { type Part, type Scene, watch } from './scene.ts';
+import { claimAfter, watch } from './events.ts';
+import type { Scene } from './scene.ts';
 
 /** What a flush of Redis cost. */
 export interface FlushCost {
@@ -17,9 +18,6 @@ export interface FlushCost {
 
 /** The film of the bake that a worker dies in: long enough, and slow enough, that ffmpeg is at work when it does. */
 export const LONG_FILM = { seconds: 12, size: '1280x720' };
-/** The film of a quick backlog: its bakes take about a second. */
-export const SHORT_FILM = { seconds: 1, size: '320x240' };
-
 /** A dose that shares no segment with the one of another number: what is cached is not encoded again. */
 export const longDose = (nth: number) => ({
   sets: 1,
@@ -27,16 +25,6 @@ export const longDose = (nth: number) => ({
   leadInSeconds: 0,
   tempo: { out: 7 + nth / 20, back: 7 },
 });
-
-/** `count` recipes that share their picture and differ in their sound. */
-export const shortDoses = (count: number) =>
-  Array.from({ length: count }, (_, at) => ({
-    sets: 1,
-    reps: 1 + Math.floor(at / 200),
-    leadInSeconds: 1,
-    cues: 'beeps',
-    loudness: -30 + (at % 200) / 10,
-  }));
 
 /**
  * SIGKILLs the worker while media's ffmpeg is baking for it. Answers how long until that ffmpeg was gone, and until the
@@ -46,7 +34,8 @@ export async function killWorker(
   scene: Scene,
   options: { exerciseId: string; nth: number; timeoutMs: number },
 ): Promise<{ ffmpegGoneMs: number; claimedMs: number }> {
-  const media = await scene.pidOf('media');
+  // Media does not die here, so it is still the process it was.
+  const media = scene.all.media.pid ?? Number.NaN;
   const bakers = async () => (await processesBelow(media)).filter(({ command }) => /ffmpeg/.test(command));
   const published = await scene.publish(options.exerciseId, [longDose(options.nth)]);
   const encoding = await watch('an ffmpeg of the bake', { timeoutMs: 60_000 }, async () => {
@@ -65,7 +54,7 @@ export async function killWorker(
   );
   const ffmpegGoneMs = Date.now() - killedAt;
   const claimedAt = await watch('the next claim', { timeoutMs: options.timeoutMs }, () =>
-    scene.claimAfter(killedAt, published),
+    claimAfter(scene.db, killedAt, published),
   );
   await watch('the bake of the next worker', { timeoutMs: 180_000, everyMs: 200 }, async () => {
     const render = await findRender(scene.db, published[0] ?? '');
@@ -123,24 +112,6 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
   } finally {
     redis.disconnect();
   }
-}
-
-/** SIGKILLs a server with a backlog; it is started again by whoever supervises it. Answers the time to the next claim. */
-export async function killServer(
-  scene: Scene,
-  { part, timeoutMs }: { part: Extract<Part, 'postgres' | 'redis'>; timeoutMs: number },
-): Promise<number> {
-  const pid = await scene.pidOf(part);
-  const killedAt = Date.now();
-  // For Postgres SIGQUIT, its own word for dying at once: SIGKILL of the first process alone would leave the others.
-  process.kill(pid, part === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
-  // A claim that was on its way in that very moment does not count: the server must have died and come back.
-  const backAt = await watch(`${part} again`, { timeoutMs }, async () => {
-    const now = await scene.pidOf(part);
-    return now !== pid ? Date.now() : null;
-  });
-  const claimedAt = await watch('the next claim', { timeoutMs }, () => scene.claimAfter(backAt));
-  return claimedAt - killedAt;
 }
 
 async function idsIn(scene: Scene, status: 'pending' | 'rendering'): Promise<string[]> {

@@ -2,7 +2,6 @@ import { openAsBlob } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { execa } from 'execa';
 import { z } from 'zod';
@@ -14,28 +13,14 @@ import { findFfmpeg } from '../../../lib/services/find-ffmpeg.ts';
 import { removeServiceData } from '../../../lib/services/start-services.ts';
 import { silentLog } from '../../support/log.ts';
 import { startUp } from '../../support/stack.ts';
-import { waitFor } from '../../support/wait.ts';
-import { processesBelow } from '../lib/processes.ts';
-
-/** The parts of `bakehouse up` that die here, by what their command lines say. */
-const PARTS = {
-  media: /apps\/media\/main/,
-  postgres: /bin\/postgres -D/,
-  redis: /redis-server|valkey-server/,
-} as const;
-export type Part = keyof typeof PARTS;
 
 export interface Scene {
   all: StackDescription;
   db: Db;
-  /** The process that is this part right now. */
-  pidOf(part: Part): Promise<number>;
   /** An exercise with so many seconds of film. */
   anExercise(film: { seconds: number; size: string }): Promise<string>;
   /** Publishes a programme of one exercise in these doses; answers the ids of its renders. */
   publish(exerciseId: string, doses: readonly object[]): Promise<string[]>;
-  /** The first claim of these renders (all, by default) after `since`, by the clock of this machine. */
-  claimAfter(since: number, renderIds?: readonly string[]): Promise<number | null>;
   stop(): Promise<void>;
 }
 
@@ -93,10 +78,6 @@ export async function openScene(env: Record<string, string>): Promise<Scene> {
   return {
     all,
     db,
-    pidOf: (part) =>
-      waitFor(async () => (await processesBelow(process.pid)).find(({ command }) => PARTS[part].test(command))?.pid, {
-        label: `a process of ${part}`,
-      }),
     anExercise: async (film) => {
       const { id } = await call(all.tokens.manager, 'POST', '/v1/exercises', { names: { en: 'Squat' } });
       const file = await openAsBlob(await makeFilm(dataDir, film));
@@ -116,15 +97,6 @@ export async function openScene(env: Record<string, string>): Promise<Scene> {
       );
       return linked.map((item) => item.id);
     },
-    claimAfter: async (since, renderIds) => {
-      const among = renderIds ? sql`and render_id = any(${sql.param(renderIds)}::uuid[])` : sql``;
-      const [first] = await rows<{ at: Date | string | null }>(
-        db,
-        sql`select min(at) as at from render_events
-             where cause = 'claim' and at > ${new Date(since).toISOString()} ${among}`,
-      );
-      return first?.at ? new Date(first.at).getTime() : null;
-    },
     stop: async () => {
       await database.close();
       await second.stop(10_000);
@@ -142,20 +114,4 @@ async function makeFilm(dir: string, { seconds, size }: { seconds: number; size:
   const encode = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'];
   await execa(ffmpegPath, ['-loglevel', 'error', '-nostdin', '-y', ...picture, ...encode, file], { timeout: 60_000 });
   return file;
-}
-
-/** Looks every `everyMs` until `look` answers something else than null, and resolves to that. */
-export async function watch<T>(
-  label: string,
-  { timeoutMs, everyMs = 20 }: { timeoutMs: number; everyMs?: number },
-  look: () => Promise<T | null>,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    // What is asked may itself be restarting.
-    const seen = await look().catch(() => null);
-    if (seen !== null) return seen;
-    if (performance.now() > deadline) throw new Error(`${label}: not within ${timeoutMs} ms`);
-    await delay(everyMs);
-  }
 }
