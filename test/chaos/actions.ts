@@ -97,11 +97,7 @@ async function wedge(target: Member, { fleet, truth, signal }: Scene): Promise<O
   const held = await busy(target, truth, signal);
   const pid = fleet.pidOf(target);
   if (!held || pid === null) return MISSED('it held no render');
-  const leash = execa('/bin/sh', ['-c', `sleep ${LEASH_SECONDS}; kill -CONT ${pid}`], {
-    detached: true,
-    reject: false,
-    stdio: 'ignore',
-  });
+  const unleash = leash(pid);
   process.kill(pid, 'SIGSTOP');
   const taken = await until(async () => ((await truth.takenOver(held)) ? true : null), {
     timeoutMs: TAKEOVER_MS,
@@ -109,9 +105,17 @@ async function wedge(target: Member, { fleet, truth, signal }: Scene): Promise<O
     signal,
   });
   const woken = sendSignal(pid, 'SIGCONT');
-  leash.kill('SIGKILL');
+  unleash();
   const note = taken ? 'woken when another worker held its render' : 'woken; nobody had taken its render over';
   return { ...woken, held: held.map(({ id }) => id), note };
+}
+
+/** Wakes the process after a while, whatever becomes of this one; answers how to call that off. */
+function leash(pid: number): () => void {
+  const options = { detached: true, reject: false, stdio: 'ignore' } as const;
+  const shell = execa('/bin/sh', ['-c', `sleep ${LEASH_SECONDS}; kill -CONT ${pid}`], options);
+  // The whole group: the shell's sleep must not outlive it.
+  return () => void (shell.pid !== undefined && sendSignal(-shell.pid, 'SIGKILL'));
 }
 
 function sendSignal(pid: number | null, signal: NodeJS.Signals): Outcome {

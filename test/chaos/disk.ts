@@ -6,8 +6,8 @@ import { execa } from 'execa';
 export interface SmallDisk {
   dir: string;
   /**
-   * `tmpfs`: a file system of its own, which a ballast file fills. `limit`: nothing can be mounted here, so that the
-   * process may write no file beyond a few bytes instead (RLIMIT_FSIZE). `none`: neither is possible on this machine.
+   * `tmpfs`: a file system of its own, which a ballast file fills. `limit`: nothing can be mounted here; instead the
+   * process may write no large file (RLIMIT_FSIZE), which kills the ffmpeg that tries. `none`: neither is possible here.
    */
   means: 'tmpfs' | 'limit' | 'none';
   /** False where it could not be filled. */
@@ -17,6 +17,8 @@ export interface SmallDisk {
 }
 
 const SIZE_MB = 192;
+/** Less than any encoded segment, and more than the log of a run: that is written by the same process. */
+const LIMIT_BYTES = 150_000;
 
 const succeeds = async (file: string, args: string[]) => (await execa(file, args, { reject: false })).exitCode === 0;
 
@@ -42,7 +44,7 @@ export async function openSmallDisk(dir: string): Promise<SmallDisk> {
   return {
     dir,
     means: possible ? 'limit' : 'none',
-    fill: (pid) => limit(pid, '1024'),
+    fill: (pid) => limit(pid, String(LIMIT_BYTES)),
     empty: async (pid) => void (await limit(pid, 'unlimited')),
     remove: () => rm(dir, { recursive: true, force: true }),
   };

@@ -32,18 +32,20 @@ async function chaos(flags: Flags, signal: AbortSignal): Promise<void> {
   // Everything that waits listens to it.
   setMaxListeners(0, signal);
   const begun = performance.now();
-  const log = createLogger('chaos', 'error');
   say(`chaos: seed ${seed}, ${minutes} minutes, ${renders} renders`);
-  const fleet = await startFleet(log);
+  const fleet = await startFleet(createLogger('chaos', 'error'));
   let held = false;
   try {
-    const run = await runChaos(options, { fleet, log, signal, say });
+    const run = await runChaos(options, { fleet, signal, say });
     const violations = violationsOf(run.evidence);
     const figures = figuresOf(options, run, Math.round(performance.now() - begun));
     say(`\n${sayFigures(figures)}\n`);
     held = violations.length === 0;
     say(held ? 'Everything held.' : sayViolations(violations, run.evidence));
     if (flags.json) process.stdout.write(`${JSON.stringify({ held, violations, ...figures })}\n`);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    say('Stopped.');
   } finally {
     await fleet.stop();
     const keepLogs = !held && !signal.aborted;

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { z } from 'zod';
 import { loadMediaConfig } from '../../lib/config/media.ts';
-import type { Logger } from '../../lib/log.ts';
 import { calm, perform, type Scene } from './actions.ts';
 import { openBunny } from './bunny.ts';
 import type { Evidence, Incident, Stored } from './checker/evidence.ts';
@@ -31,12 +30,10 @@ export interface ChaosRun {
 }
 
 /** Leases, sweeps, backoffs and a bake, many times over: where nothing moves for so long, nothing will. */
-const STILL_MS = 60_000;
+const STILL_MS = 120_000;
 const SETTLE_MS = 15 * 60_000;
-/** A second is the longest that anything younger than an orphan may need to be named by a row. */
+/** At rest nothing is about to be named by a row: what no row names by now is an orphan. */
 const RECONCILE_GRACE_MS = 1_000;
-
-const member = () => [...EDGES, ...WORKERS, ...MEDIA];
 
 /**
  * Plays the seed's load and the seed's script against the fleet, lets it come to rest, publishes once more what failed,
@@ -44,7 +41,7 @@ const member = () => [...EDGES, ...WORKERS, ...MEDIA];
  */
 export async function runChaos(
   options: ChaosOptions,
-  given: { fleet: Fleet; log: Logger; signal: AbortSignal; say: (text: string) => void },
+  given: { fleet: Fleet; signal: AbortSignal; say: (text: string) => void },
 ): Promise<ChaosRun> {
   const { seed, minutes, renders } = options;
   const { fleet, signal, say } = given;
@@ -75,7 +72,7 @@ export async function runChaos(
         },
       }),
     ]);
-    await calm(scene, member());
+    await calm(scene, [...EDGES, ...WORKERS, ...MEDIA]);
     say(`${seconds(Date.now() - startedAt)}  all faults taken back`);
     await settle(truth, signal);
     for (const programId of await truth.programsWithFailures()) {

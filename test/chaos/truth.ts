@@ -31,9 +31,10 @@ export function openTruth(databaseUrl: string) {
 
     /** How many renders have not come to an end, how many webhooks of their videos are not applied, and what moved last. */
     pulse: async () => {
-      const [counts] = await sql<{ unfinished: number; unapplied: number; lastEvent: string | null }[]>`
+      const [counts] = await sql<{ unfinished: number; unapplied: number; lastEvent: string; progress: number }[]>`
         select (select count(*)::int from exercise_renders where status not in ('ready', 'failed')) as unfinished,
-               (select max(id) from render_events) as last_event,
+               (select coalesce(max(id), 0) from render_events) as last_event,
+               (select coalesce(sum(progress_percent), 0)::int from exercise_renders) as progress,
                (select count(*)::int from webhook_events w where w.applied_at is null
                   and exists (select from exercise_renders r where r.video_guid = w.video_guid)) as unapplied`;
       if (!counts) throw new Error('Postgres counted nothing');
