@@ -91,7 +91,10 @@ async function removeOrphan(
   return !options.dryRun;
 }
 
-/** Counts the stored renders that no row knows. They are small, and a row may come back for them: nothing is deleted. */
+/**
+ * Counts the stored renders that no row knows and deletes nothing: their paths are content addresses that cannot be in
+ * anybody's way, and a row that comes back (from a backup, by a publish) finds its bake done.
+ */
 export async function reconcileStorage({ deps, options, report }: Run): Promise<void> {
   const { database, media, log } = deps;
   for (let after = ''; !options.signal.aborted; ) {

@@ -71,10 +71,11 @@ const lineOf = ({ do: what, renderId, videoGuid, detail }: ReconcileAction, dryR
 /** The report as a table: what, how many, and of which kinds. */
 function tableOf({ dryRun, complete, seen, repaired, deleted, left, failed }: ReconcileReport): string {
   const of = (counts: Record<string, number>) => Object.entries(counts).filter(([, count]) => count > 0);
-  const row = (name: string, kinds: [string, number][], total = kinds.reduce((sum, [, count]) => sum + count, 0)) =>
+  const sum = (kinds: [string, number][]) => kinds.reduce((total, [, count]) => total + count, 0);
+  const row = (name: string, kinds: [string, number][], total: number | '' = sum(kinds)) =>
     `${name.padEnd(14)}${String(total).padStart(8)}   ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`.trimEnd();
   const lines = [
-    row('seen', Object.entries(seen)),
+    row('seen', Object.entries(seen), ''),
     row(dryRun ? 'would repair' : 'repaired', of(repaired)),
     row(dryRun ? 'would delete' : 'deleted', [], deleted),
     row('left', of(left)),

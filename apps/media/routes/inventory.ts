@@ -44,7 +44,7 @@ export const inventoryRoutes = (deps: MediaDeps) => {
     .delete('/v1/inventory/videos/:guid', async (c) => {
       const guid = parse(guidParam, c.req.param('guid'));
       const deleted = await deleteVideo(stream, titlePrefix, guid, ends(c.req.raw.signal));
-      log.info({ guid, deleted }, 'video deleted');
+      log.info({ guid, deleted }, 'deletion of a video');
       return c.json({ deleted });
     })
     .get('/v1/inventory/renders', async (c) => {
@@ -61,7 +61,7 @@ export const inventoryRoutes = (deps: MediaDeps) => {
       const leave = checks.enter();
       try {
         const answer = await rebuildManifest(compose, request, ends(c.req.raw.signal));
-        log.info({ recipeHash: request.recipeHash, dryRun: request.dryRun, ...answer }, 'manifest rebuilt');
+        log.info({ recipeHash: request.recipeHash, dryRun: request.dryRun, ...answer }, 'rebuild of a manifest');
         return c.json(answer);
       } finally {
         leave();
