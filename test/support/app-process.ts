@@ -36,7 +36,7 @@ export function useAppProcesses({ until = afterEach as (end: () => Promise<void>
     child.stdout?.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
-    await waitFor(() => output.includes('\n'), { label: `the ready line of ${app}`, timeoutMs: 15_000 });
+    await waitFor(() => output.includes('\n'), { label: `the ready line of ${app}`, timeoutMs });
     return { child, ready: JSON.parse(output) as Record<string, unknown> };
   };
 

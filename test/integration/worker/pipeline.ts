@@ -95,6 +95,16 @@ export function pipelineOf(db: Db) {
       if (!row) throw new Error('nothing was published');
       return row.id;
     },
+    /** Publishes the same exercise and dose in another programme. */
+    publishAgain: async (id: string, dose: Dose): Promise<void> => {
+      const { exerciseId } = await render(id);
+      const orgId = await anOrganisation(db);
+      await publishProgram(db, {
+        programId: await aProgram(db, orgId, [[{ exerciseId, dose }]]),
+        orgId,
+        by: 'specialist-2',
+      });
+    },
     notifications: async () => (await db.execute(sql`select kind, payload from notifications`)).rows,
   };
 }
