@@ -111,25 +111,22 @@ export function findByPrefixes(
   );
 }
 
-/** Bunny's part failed, so what Bunny has may be why. */
-const doubtsVideo = sql`r.error_code like 'transcode\\_%'`;
-
 /**
- * Makes failed and, where `ready` says so, ready renders pending again in a new generation. One that failed for another
- * reason than its video keeps that, and with it what has been uploaded already. Answers the ids that were.
+ * Makes failed and ready renders pending again in a new generation. One of `failed` keeps its video, and with it what has
+ * been uploaded already; `failedVideo` and `ready` give theirs up. Answers the ids that were still in that state.
  */
 export function requeueByOperator(
   db: Db,
-  ids: { failed: readonly string[]; ready: readonly string[] },
+  ids: { failed: readonly string[]; failedVideo: readonly string[]; ready: readonly string[] },
   cause: string,
 ): Promise<string[]> {
   return db.transaction(async (tx) => {
-    const requeue = (from: 'failed' | 'ready', where: SQL, forgetVideo: boolean) =>
-      requeueRenders(tx, where, { from, cause, forgetVideo });
+    const requeue = async (from: 'failed' | 'ready', some: readonly string[], forgetVideo: boolean) =>
+      some.length > 0 ? await requeueRenders(tx, isOneOf(some), { from, cause, forgetVideo }) : [];
     const requeued = [
-      ...(await requeue('failed', sql`${isOneOf(ids.failed)} and ${doubtsVideo}`, true)),
-      ...(await requeue('failed', sql`${isOneOf(ids.failed)} and not ${doubtsVideo}`, false)),
-      ...(await requeue('ready', isOneOf(ids.ready), true)),
+      ...(await requeue('failed', ids.failed, false)),
+      ...(await requeue('failed', ids.failedVideo, true)),
+      ...(await requeue('ready', ids.ready, true)),
     ];
     return requeued.map(({ id }) => id);
   });

@@ -24,7 +24,7 @@ export interface OperateOptions {
   batch?: number;
 }
 
-const BATCH = 200;
+const BATCH = 500;
 const MOVED_ON = 'has moved on meanwhile';
 
 const accept = (to: RenderStatus, note: string | null = null) => ({ to, note });
@@ -36,6 +36,9 @@ interface Command {
   /** Answers the ids of those that it changed. */
   apply(renders: readonly SelectedRender[]): Promise<string[]>;
 }
+
+/** Bunny's part of it failed, so what Bunny has may be why. */
+const doubtsVideo = ({ errorCode }: SelectedRender) => errorCode?.startsWith('transcode_') ?? false;
 
 /** Batch by batch over everything selected: one statement to read, and a constant number of them to write. */
 async function* operate(
@@ -68,8 +71,8 @@ export function retryRenders(
   filter: RenderFilter,
   options: OperateOptions & { force: boolean; cause: string },
 ): AsyncGenerator<Operated[]> {
-  const idsOf = (renders: readonly SelectedRender[], status: RenderStatus) =>
-    renders.filter((render) => render.status === status).map(({ id }) => id);
+  const idsOf = (renders: readonly SelectedRender[], which: (render: SelectedRender) => boolean) =>
+    renders.filter(which).map(({ id }) => id);
   return operate(db, filter, options, {
     decide: ({ status, waits }) => {
       switch (status) {
@@ -88,10 +91,17 @@ export function retryRenders(
     apply: async (renders) => [
       ...(await requeueByOperator(
         db,
-        { failed: idsOf(renders, 'failed'), ready: idsOf(renders, 'ready') },
+        {
+          failed: idsOf(renders, (render) => render.status === 'failed' && !doubtsVideo(render)),
+          failedVideo: idsOf(renders, (render) => render.status === 'failed' && doubtsVideo(render)),
+          ready: idsOf(renders, ({ status }) => status === 'ready'),
+        },
         options.cause,
       )),
-      ...(await endWaits(db, idsOf(renders, 'pending'))),
+      ...(await endWaits(
+        db,
+        idsOf(renders, ({ status }) => status === 'pending'),
+      )),
     ],
   });
 }
