@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import { Redis } from 'ioredis';
+import { openBunny } from './bunny.ts';
 import type { Incident } from './checker/evidence.ts';
 import { type Fleet, LEASE_MS } from './fleet.ts';
 import { pause, until } from './patience.ts';
@@ -8,10 +9,13 @@ import type { Truth } from './truth.ts';
 
 /** How long a fault waits for the moment in which it hurts: a worker that holds a render. */
 const MOMENT_MS = 12_000;
-/** Beyond the lease: the sweep, the way through the queue, and the next worker's claim. */
-const TAKEOVER_MS = LEASE_MS + 10_000;
+/** Beyond the lease: the sweep, the way through the queue, the next worker's claim, and a bake. */
+const TAKEOVER_MS = LEASE_MS + 55_000;
 /** By then a process stopped by us is woken, also where this one is gone. */
-const LEASH_SECONDS = 40;
+const LEASH_SECONDS = 90;
+
+/** Titles carry the first half of the recipe hash. */
+const HASH_IN_TITLE = 32;
 
 export interface Scene {
   fleet: Fleet;
@@ -92,22 +96,32 @@ const busy = (worker: string, truth: Truth, signal: AbortSignal) =>
     { timeoutMs: MOMENT_MS, signal },
   );
 
-/** Stops a worker that holds a render, and wakes it in the moment in which somebody else holds that instead. */
+/**
+ * Stops a worker that holds a render. Media goes on with its bake, and once that is at Bunny the worker is woken, in the
+ * moment in which somebody else holds the render: the first thing that it reads is that its bake is done, and before any
+ * timer of its own can tell it that its lease is over, it writes so.
+ */
 async function wedge(target: Member, { fleet, truth, signal }: Scene): Promise<Outcome> {
   const held = await busy(target, truth, signal);
   const pid = fleet.pidOf(target);
   if (!held || pid === null) return MISSED('it held no render');
+  const bunny = openBunny(fleet);
   const unleash = leash(pid);
   process.kill(pid, 'SIGSTOP');
-  const taken = await until(async () => ((await truth.takenOver(held)) ? true : null), {
-    timeoutMs: TAKEOVER_MS,
-    everyMs: 25,
-    signal,
-  });
+  const moment = await until(
+    async () => {
+      const { heldByOthers, open } = await truth.fateOf(held);
+      if (!open) return 'woken; its renders were done without it';
+      if (heldByOthers.length === 0) return null;
+      const baked = (await bunny.videos()).filter(({ state }) => state !== 'created');
+      const isBaked = (hash: string) => baked.some(({ title }) => title.endsWith(hash.slice(0, HASH_IN_TITLE)));
+      return heldByOthers.some(isBaked) ? 'woken with its bake done and its render held by another' : null;
+    },
+    { timeoutMs: TAKEOVER_MS, everyMs: 50, signal },
+  );
   const woken = sendSignal(pid, 'SIGCONT');
   unleash();
-  const note = taken ? 'woken when another worker held its render' : 'woken; nobody had taken its render over';
-  return { ...woken, held: held.map(({ id }) => id), note };
+  return { ...woken, held: held.map(({ id }) => id), note: moment ?? 'woken; nobody had taken its render over' };
 }
 
 /** Wakes the process after a while, whatever becomes of this one; answers how to call that off. */

@@ -21,12 +21,19 @@ export function openTruth(databaseUrl: string) {
         Holding[]
       >`select id, lease_token as token from exercise_renders where status = 'rendering' and claimed_by = ${worker}`,
 
-    /** Whether one of these claims has ended and another worker's has begun on the same row. */
-    takenOver: async (held: readonly Holding[]): Promise<boolean> => {
-      const rows = await sql<{ id: string }[]>`
-        select id from exercise_renders
-         where status = 'rendering' and id in ${sql(held.map(({ id }) => id))} and lease_token not in ${sql(held.map(({ token }) => token))}`;
-      return rows.length > 0;
+    /**
+     * What has become of renders that were held under these claims: which of them somebody else holds now, and whether
+     * any is still to be taken over or finished.
+     */
+    fateOf: async (held: readonly Holding[]): Promise<{ heldByOthers: string[]; open: boolean }> => {
+      const tokens = held.map(({ token }) => token);
+      const rows = await sql<{ recipeHash: string; status: string; taken: boolean }[]>`
+        select recipe_hash, status, status = 'rendering' and lease_token not in ${sql(tokens)} as taken
+          from exercise_renders where id in ${sql(held.map(({ id }) => id))}`;
+      return {
+        heldByOthers: rows.filter(({ taken }) => taken).map(({ recipeHash }) => recipeHash),
+        open: rows.some(({ status }) => status === 'pending' || status === 'rendering'),
+      };
     },
 
     /** How many renders have not come to an end, how many webhooks of their videos are not applied, and what moved last. */
