@@ -14,6 +14,8 @@ export interface FlushCost {
   baking: number;
   stopped: number;
   claimedAgain: number;
+  /** Why, for each that was stopped. */
+  causes: string[];
 }
 
 /** The film of the bake that a worker dies in: long enough, and slow enough, that ffmpeg is at work when it does. */
@@ -96,10 +98,11 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
     await watch('the end of the bakes of that time', { timeoutMs: 300_000, everyMs: 100 }, async () =>
       (await idsIn(scene, 'rendering')).some((id) => baking.includes(id)) ? null : true,
     );
-    const [cost] = await rows<{ stopped: string; again: string }>(
+    const [cost] = await rows<{ stopped: string; again: string; causes: string[] | null }>(
       scene.db,
       sql`select count(*) filter (where from_status = 'rendering' and to_status = 'pending') as stopped,
-                 count(*) filter (where cause = 'claim') as again
+                 count(*) filter (where cause = 'claim') as again,
+                 jsonb_agg(cause) filter (where from_status = 'rendering' and to_status = 'pending') as causes
             from render_events
            where at > ${new Date(flushedAt).toISOString()} and render_id = any(${sql.param(baking)}::uuid[])`,
     );
@@ -108,6 +111,7 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
       baking: baking.length,
       stopped: Number(cost?.stopped ?? 0),
       claimedAgain: Number(cost?.again ?? 0),
+      causes: cost?.causes ?? [],
     };
   } finally {
     redis.disconnect();
