@@ -101,4 +101,30 @@ describe('a lock', () => {
     await first;
     expect(await withLock(database, 'one', async () => 'third')).toBe('third');
   });
+
+  it('is taken from a holder that falls silent, as a frozen process does, and not from one that works on', async () => {
+    const frozen = await startTcpProxy(direct.url);
+    const silent = openDatabase(frozen.url, { max: 1 });
+    let leave = () => {};
+    const mayLeave = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    let working = 0;
+    const work = async () => {
+      working += 1;
+      await mayLeave;
+    };
+    const silentMs = 1_500;
+    const kept = withLock(database, 'kept', work, { silentMs });
+    const lost = withLock(silent, 'lost', work, { silentMs }).catch(() => 'lost');
+    await waitFor(() => working === 2, { label: 'both holders' });
+    frozen.stall();
+    await waitFor(() => withLock(database, 'lost', async () => true), { label: 'the end of the silent holder' });
+    expect(await withLock(database, 'kept', async () => true)).toBeNull();
+    leave();
+    await kept;
+    await frozen.refuse();
+    expect(await lost).toBe('lost');
+    await silent.close();
+  });
 });
