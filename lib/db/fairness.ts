@@ -65,11 +65,14 @@ const isAwaited = sql`exists (
  * else asking for one urgent thing after the other would keep the others waiting for ever.
  *
  * Rows are locked in the order of their hash, as every move does; one that is claimed meanwhile drops out.
+ *
+ * `affected` is materialised: while few renders are pending, Postgres expects so few that it would look for it again at
+ * each of a thousand rows just inserted (measured: 9 s of a publish, most of it here, instead of 0.4 s).
  */
 export function bumpAwaited(db: Executor, scope: SQL): Promise<{ id: string }[]> {
   return rows<{ id: string }>(
     db,
-    sql`with affected as (
+    sql`with affected as materialized (
       select distinct r.fair_key from exercise_renders r
        where r.status = 'pending' and not r.urgent and ${scope} and ${isAwaited}
     ), waiting as (
