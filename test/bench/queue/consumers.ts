@@ -15,14 +15,7 @@ import { createLogger } from '../../../lib/log.ts';
 import { createRegistry } from '../../../lib/metrics.ts';
 import { runShutdown } from '../../../lib/shutdown.ts';
 import { noopMedia, TARGET } from './noop-media.ts';
-import {
-  FETCH_AHEAD,
-  MAX_MIRRORED,
-  QUEUE_CONNECTIONS,
-  type RenderJob,
-  type Setup,
-  type WebhookJob,
-} from './variants.ts';
+import { FETCH_AHEAD, QUEUE_CONNECTIONS, type RenderJob, type Setup, type WebhookJob } from './variants.ts';
 
 /** Where the jobs come in that no queue carries. */
 export const handover = new EventEmitter<{ renders: [RenderJob[]]; webhook: [WebhookJob] }>();
@@ -47,7 +40,6 @@ export async function startConsumer(setup: Setup): Promise<Stop> {
     MEDIA_TOKEN: 'the media of a bench is in the process',
     RENDER_CONCURRENCY: String(setup.concurrency),
     WEBHOOK_CONCURRENCY: String(setup.concurrency),
-    RENDER_QUEUE_MAX_MIRRORED: String(MAX_MIRRORED),
   });
   if (setup.variant === 'bakehouse') {
     const { steps } = startWorker(config, noopMedia, createRegistry('worker'), log);

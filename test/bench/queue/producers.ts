@@ -1,12 +1,13 @@
 import { makeWorkerUtils } from 'graphile-worker';
 import PgBoss from 'pg-boss';
+import { pipelineSchema } from '../../../lib/config/pipeline.ts';
 import type { Db } from '../../../lib/db/client.ts';
 import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import type { QueuedRender } from '../../../lib/domain/render-states.ts';
 import { announceWebhook, createMirror } from '../../../lib/queue/mirror.ts';
 import { openQueues } from '../../../lib/queue/queues.ts';
 import { silentLog } from '../../support/log.ts';
-import { type Handover, MAX_MIRRORED, QUEUE_CONNECTIONS, type RenderJob, type Setup } from './variants.ts';
+import { type Handover, QUEUE_CONNECTIONS, type RenderJob, type Setup } from './variants.ts';
 
 /** The edge's side of a queue. */
 export interface Producer {
@@ -19,6 +20,9 @@ export interface Producer {
 
 type Open = (setup: Setup, db: Db, send: (message: Handover) => void) => Promise<Producer>;
 
+/** As deep as production's queue is by default; the rest waits in Postgres and comes in when the queue runs dry. */
+const { RENDER_QUEUE_MAX_MIRRORED: maxMirrored } = pipelineSchema.parse({});
+
 const jobOf = ({ id, generation, recipeHash }: QueuedRender): RenderJob => ({ renderId: id, generation, recipeHash });
 
 export const PRODUCERS: Record<Setup['variant'], Open> = {
@@ -26,7 +30,7 @@ export const PRODUCERS: Record<Setup['variant'], Open> = {
     const queues = openQueues({ redisUrl, prefix }, silentLog);
     const mirror = createMirror({
       queue: queues.renders,
-      rows: mirrorRows(db, MAX_MIRRORED),
+      rows: mirrorRows(db, maxMirrored),
       log: silentLog,
     });
     return {

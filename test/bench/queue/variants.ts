@@ -22,9 +22,6 @@ export interface Setup {
 export const FETCH_AHEAD = 500;
 export const QUEUE_CONNECTIONS = 10;
 
-/** The queue of ours holds all that is pending, as a queue in Postgres does: no bake is so short that it need be so deep. */
-export const MAX_MIRRORED = 100_000;
-
 export interface RenderJob {
   renderId: string;
   generation: number;

@@ -72,14 +72,23 @@ async function holderOf(scene: Scene, renderId: string): Promise<number> {
   return pid;
 }
 
+/**
+ * A bake counts as under way when it was claimed so long ago: a sweep of the mirror that had read the row before its claim
+ * would otherwise add a job after the flush for what is baking already, and end that bake.
+ */
+const SETTLED_MS = 1_500;
+
 /** FLUSHALL with a backlog, while bakes are under way. Resolves when the queue holds a job again for every pending render. */
 export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: number }): Promise<FlushCost> {
   const redis = new Redis(scene.all.redisUrl);
   const prefix = 'bakehouse:renders';
   try {
     const baking = await watch('bakes under way', { timeoutMs: 120_000 }, async () => {
-      const found = await idsIn(scene, 'rendering');
-      return found.length >= 2 ? found : null;
+      const found = await rows<{ id: string }>(
+        scene.db,
+        sql`select id from exercise_renders where status = 'rendering' and claimed_at < now() - ${SETTLED_MS} * interval '1 millisecond'`,
+      );
+      return found.length >= 2 ? found.map(({ id }) => id) : null;
     });
     const flushedAt = Date.now();
     await redis.flushall();
