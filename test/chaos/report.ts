@@ -2,6 +2,7 @@ import type { EventRow, Evidence, Violation } from './checker/evidence.ts';
 import { countMoves, histories } from './checker/evidence.ts';
 import { turnsOf } from './checker/fairness.ts';
 import { grouped } from './checker/grouped.ts';
+import { COUNTED } from './checker/history.ts';
 import type { ChaosOptions, ChaosRun } from './run.ts';
 import { sayAction } from './script.ts';
 
@@ -18,7 +19,8 @@ export interface Figures extends ChaosOptions {
   /** Videos without a row, which the reconcile deleted. */
   orphans: number;
   retries: number;
-  handBacks: number;
+  /** By their cause. */
+  handBacks: Record<string, number>;
   leaseExpiries: number;
   transcodesLost: number;
   failed: number;
@@ -40,12 +42,11 @@ export function figuresOf(
 ): Figures {
   const { answers, events, incidents, inbox, polls, renders, videos } = evidence;
   const count = (cause: string) => events.filter((event) => event.cause === cause).length;
-  const toPending = countMoves(events, 'rendering', 'pending');
   const retries = count('retry');
   const leaseExpiries = events.filter(({ cause, from }) => from === 'rendering' && cause === 'lease-expired').length;
   const bakes = countMoves(events, 'rendering', 'transcoding');
   const lost = countMoves(events, 'transcoding', 'pending');
-  const generations = renders.reduce((sum, render) => sum + render.generation + 1, 0);
+  const generations = sum(renders.map((render) => render.generation + 1));
   const withBytes = videos.before.filter((video) => video.state !== 'created').length;
   const turns = turnsOf(evidence);
   const recoveries = recoveriesOf(evidence);
@@ -60,7 +61,11 @@ export function figuresOf(
     duplicatedBakes: Math.max(0, bakes - generations - lost) + Math.max(0, withBytes - renders.length),
     orphans,
     retries,
-    handBacks: toPending - retries - countExpiredToPending(events),
+    handBacks: tally(
+      events
+        .filter(({ from, to, cause }) => from === 'rendering' && to === 'pending' && !COUNTED.has(cause))
+        .map(({ cause }) => cause),
+    ),
     leaseExpiries,
     transcodesLost: lost,
     failed: events.filter((event) => event.to === 'failed').length,
@@ -70,16 +75,13 @@ export function figuresOf(
     recoveryMs: { median: median(recoveries), longest: highest(recoveries), count: recoveries.length },
     fairness: {
       singles: turns.length,
-      counted: turns.reduce((sum, turn) => sum + [...turn.overtaken.values()].reduce((a, b) => a + b, 0), 0),
-      excused: turns.reduce((sum, turn) => sum + turn.excused, 0),
+      counted: sum(turns.flatMap((turn) => [...turn.overtaken.values()])),
+      excused: sum(turns.map((turn) => turn.excused)),
       longestWaitMs: highest(turns.map((turn) => turn.waitedMs)),
     },
     readinessAnswers: polls.length,
   };
 }
-
-const countExpiredToPending = (events: readonly EventRow[]) =>
-  events.filter(({ cause, to }) => cause === 'lease-expired' && to === 'pending').length;
 
 const faultName = (action: Parameters<typeof sayAction>[0]) =>
   action.kind === 'kill'
@@ -94,6 +96,8 @@ const tally = (names: readonly string[]) =>
       .map(([name, all]) => [name, all.length] as const)
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 const highest = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, value), 0);
 
@@ -118,17 +122,22 @@ function recoveriesOf({ incidents, events }: Evidence): number[] {
     );
 }
 
+const list = (counts: Record<string, number>) =>
+  Object.entries(counts)
+    .map(([name, number]) => `${name} ${number}`)
+    .join(' · ');
+const inBrackets = (counts: Record<string, number>) => (Object.keys(counts).length > 0 ? ` (${list(counts)})` : '');
+
 const s = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
 /** The figures for a person. */
 export function sayFigures(figures: Figures): string {
-  const faults = Object.entries(figures.faults).map(([name, number]) => `${name} ${number}`);
   const { fairness, recoveryMs } = figures;
   return [
-    `went wrong      ${faults.join(' · ')}`,
+    `went wrong      ${list(figures.faults)}`,
     `publishes       ${figures.publishes} answered 202, the longest after ${s(figures.longestPublishMs)}`,
     `bakes           ${figures.bakes} for ${figures.renders} renders, ${figures.duplicatedBakes} of them doubled; ${figures.orphans} videos without a row deleted by reconcile`,
-    `attempts        ${figures.retries} retried · ${figures.handBacks} handed back · ${figures.leaseExpiries} leases expired · ${figures.transcodesLost} transcodes lost · ${figures.failed} failed, and published again`,
+    `attempts        ${figures.retries} retried · ${sum(Object.values(figures.handBacks))} handed back${inBrackets(figures.handBacks)} · ${figures.leaseExpiries} leases expired · ${figures.transcodesLost} transcodes lost · ${figures.failed} failed, and published again`,
     `pressure        ${figures.tooManyRequests} times “too many requests”`,
     `waits           longest from publish to ready ${s(figures.longestWaitMs)}`,
     `recovery        ${recoveryMs.count} renders of killed workers claimed again after ${s(recoveryMs.median)} (median), ${s(recoveryMs.longest)} (longest)`,

@@ -30,7 +30,7 @@ export type Timed = Action & { atMs: number };
 
 const kill = (target: Member, signal: 'SIGKILL' | 'SIGTERM'): Action => ({ kind: 'kill', target, signal });
 
-/** Trigger faults that are armed a number of times: what has not struck by the end is disarmed. */
+/** Faults that are armed a number of times, for long enough to meet an upload; what has not struck by the end is disarmed. */
 const times = (name: string, count: number, forMs: number, more: Faults = {}): Action => {
   const [outer = '', inner] = name.split('.');
   const nest = (value: unknown): Faults => (inner ? { [outer]: { ...more, [inner]: value } } : { [outer]: value });
@@ -74,11 +74,11 @@ function deckOf(random: Random): Action[] {
       off: { webhooks: { off: false } },
       forMs: seconds(2, 6),
     },
-    times('webhooks.lost', random.int(3, 10), seconds(4, 10)),
-    times('webhooks.doubled', random.int(3, 10), seconds(4, 10)),
-    times('webhooks.reordered', random.int(2, 4), seconds(4, 10)),
-    times('webhooks.early', random.int(1, 3), seconds(4, 10)),
-    times('webhooks.forged', random.int(1, 3), seconds(4, 10)),
+    times('webhooks.lost', random.int(3, 10), seconds(12, 24)),
+    times('webhooks.doubled', random.int(3, 10), seconds(12, 24)),
+    times('webhooks.reordered', random.int(2, 4), seconds(12, 24)),
+    times('webhooks.early', random.int(1, 3), seconds(12, 24)),
+    times('webhooks.forged', random.int(1, 3), seconds(12, 24)),
     {
       kind: 'bunny',
       what: 'webhooks.late',
@@ -88,8 +88,8 @@ function deckOf(random: Random): Action[] {
     },
     rate('rate5xx', 0.4, seconds(2, 5)),
     rate('rate429', 0.4, seconds(2, 5)),
-    times('acceptThenTimeout.create', 1, seconds(4, 10), { holdMs }),
-    times('acceptThenTimeout.upload', 1, seconds(4, 10), { holdMs }),
+    times('acceptThenTimeout.create', 1, seconds(12, 24), { holdMs }),
+    times('acceptThenTimeout.upload', 1, seconds(12, 24), { holdMs }),
     {
       kind: 'bunny',
       what: 'searchRefused',
@@ -104,8 +104,8 @@ function deckOf(random: Random): Action[] {
       off: { eventualListing: false },
       forMs: seconds(3, 8),
     },
-    times('missingVideo', 1, seconds(4, 10)),
-    times('truncatedFinish', 1, seconds(4, 10)),
+    times('missingVideo', 1, seconds(12, 24)),
+    times('truncatedFinish', 1, seconds(12, 24)),
   ];
 }
 
@@ -117,8 +117,7 @@ const FIRST_AT_MS = 1_500;
 
 /**
  * Everything that goes wrong in a run of `minutes`, in order: a pure function of its arguments. As much of the deck as
- * there is time for is played in the seed's order; a long run plays it again, shuffled anew. What would last beyond the
- * end is left out.
+ * there is time for is played in the seed's order; a long run plays it again, shuffled anew. Nothing lasts beyond the end.
  */
 export function scriptOf(seed: number, minutes: number): Timed[] {
   const random = randomOf(seed);
@@ -129,7 +128,8 @@ export function scriptOf(seed: number, minutes: number): Timed[] {
   for (let atMs = FIRST_AT_MS; atMs < untilMs; atMs += Math.round(gapMs * (0.5 + random.next()))) {
     if (deck.length === 0) deck = random.shuffled(deckOf(random));
     const action = deck.pop();
-    if (action && atMs + ('forMs' in action ? action.forMs : 0) <= untilMs) script.push({ ...action, atMs });
+    if (action && 'forMs' in action) script.push({ ...action, forMs: Math.min(action.forMs, untilMs - atMs), atMs });
+    else if (action) script.push({ ...action, atMs });
   }
   return script;
 }

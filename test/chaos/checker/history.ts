@@ -35,7 +35,7 @@ export const lawfulHistory: Check = (evidence) => {
 };
 
 /** The ends of an attempt that are its own fault, or a crash's: these stay counted. */
-const COUNTED = new Set(['retry', 'lease-expired']);
+export const COUNTED: ReadonlySet<string> = new Set(['retry', 'lease-expired']);
 
 /**
  * What is given back because of a shutdown, a full media service or a lost queue lock costs no attempt, a crash or a

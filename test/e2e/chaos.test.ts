@@ -1,0 +1,29 @@
+import { readdir } from 'node:fs/promises';
+import { execa } from 'execa';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { makeTempDir } from '../support/temp-dir.ts';
+
+const resultSchema = z.looseObject({
+  held: z.boolean(),
+  violations: z.array(z.looseObject({ invariant: z.string(), detail: z.string() })),
+  faults: z.record(z.string(), z.int()),
+  bakes: z.int(),
+});
+
+it('loses nothing in a quarter of a minute of chaos, and leaves nothing behind', { timeout: 150_000 }, async () => {
+  const dir = await makeTempDir();
+  const args = ['--seed', '4', '--minutes', '0.25', '--renders', '8', '--json'];
+  const { stdout, stderr, exitCode } = await execa(
+    process.execPath,
+    ['--import', 'tsx', 'test/chaos/main.ts', ...args],
+    { cwd: `${import.meta.dirname}/../..`, env: { TMPDIR: dir }, reject: false, timeout: 140_000 },
+  );
+  const result = resultSchema.parse(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? ''));
+  expect(result.violations, stderr).toEqual([]);
+  expect(exitCode).toBe(0);
+  expect(Object.keys(result.faults).length).toBeGreaterThan(1);
+  expect(result.bakes).toBeGreaterThanOrEqual(8);
+  // tsx keeps what it has translated there.
+  expect((await readdir(dir)).filter((name) => !name.startsWith('tsx-'))).toEqual([]);
+});
