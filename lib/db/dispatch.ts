@@ -96,7 +96,8 @@ async function countDispatched(db: Executor): Promise<number> {
 
 /**
  * Writes `set` to what is still the render that the mirror had in hand: one that was claimed meanwhile, or requeued
- * under a newer generation, is another matter. Locks by hash, as every move does.
+ * under a newer generation, is another matter. One that somebody is claiming or bumping just now is passed over, and the
+ * next sweep looks at it again: these notes are never worth a wait, and so are part of no deadlock.
  */
 async function note(db: Executor, entries: readonly MirrorEntry[], set: SQL): Promise<void> {
   if (entries.length === 0) return;
@@ -109,8 +110,7 @@ async function note(db: Executor, entries: readonly MirrorEntry[], set: SQL): Pr
     ), held as (
       select r.id from exercise_renders r join given using (id)
        where r.generation = given.generation and r.status = 'pending'
-       order by r.recipe_hash
-         for no key update of r
+         for no key update of r skip locked
     )
     update exercise_renders r set ${set} from held join given using (id) where r.id = held.id`);
 }

@@ -181,11 +181,11 @@ describe('the fair order', () => {
     await publishNew('ben', 12);
     await takeInTurn(4);
     const turns: string[] = [];
-    for (let n = 0; n < 4; n++) {
+    for (let n = 0; n < 6; n++) {
       await publishNew('cleo', 1);
-      turns.push(...(await takeInTurn(2)));
+      turns.push(...(await takeInTurn(1)));
     }
-    expect(turns.filter((key) => key === 'ben')).toHaveLength(4);
+    expect(turns.filter((key) => key === 'ben')).toHaveLength(3);
   });
 
   it('goes on counting where all that was ever claimed is enqueued anew', async () => {
@@ -265,7 +265,9 @@ describe('the fair order', () => {
               claims.slice(0, wait.until ?? undefined).filter((c) => c.key === key && c.comesBack).length;
             for (const other of new Set(meanwhile.map(({ key }) => key))) {
               if (other === wait.key) continue;
-              expect(of(other)).toBeLessThanOrEqual(of(wait.key) + back(wait.key) + back(other));
+              // One of several may count from a round that its specialist has been served in already; a single one never.
+              const had = of(wait.key) > 1 ? 1 : 0;
+              expect(of(other)).toBeLessThanOrEqual(of(wait.key) + had + back(wait.key) + back(other));
             }
           }
         })
