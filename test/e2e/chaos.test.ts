@@ -11,19 +11,19 @@ const resultSchema = z.looseObject({
   bakes: z.int(),
 });
 
-it('loses nothing in a quarter of a minute of chaos, and leaves nothing behind', { timeout: 150_000 }, async () => {
+it('loses nothing in a quarter of a minute of chaos, and leaves nothing behind', { timeout: 300_000 }, async () => {
   const dir = await makeTempDir();
-  const args = ['--seed', '4', '--minutes', '0.25', '--renders', '8', '--json'];
+  const args = ['--seed', '4', '--minutes', '0.25', '--renders', '6', '--json'];
   const { stdout, stderr, exitCode } = await execa(
     process.execPath,
     ['--import', 'tsx', 'test/chaos/main.ts', ...args],
-    { cwd: `${import.meta.dirname}/../..`, env: { TMPDIR: dir }, reject: false, timeout: 140_000 },
+    { cwd: `${import.meta.dirname}/../..`, env: { TMPDIR: dir }, reject: false, timeout: 290_000 },
   );
   const result = resultSchema.parse(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? ''));
   expect(result.violations, stderr).toEqual([]);
   expect(exitCode).toBe(0);
   expect(Object.keys(result.faults).length).toBeGreaterThan(1);
-  expect(result.bakes).toBeGreaterThanOrEqual(8);
+  expect(result.bakes).toBeGreaterThanOrEqual(6);
   // tsx keeps what it has translated there.
   expect((await readdir(dir)).filter((name) => !name.startsWith('tsx-'))).toEqual([]);
 });
