@@ -1,4 +1,5 @@
 import type { WorkerConfig } from '../../../lib/config/worker.ts';
+import { startDutyRun } from '../../../lib/db/duty-runs.ts';
 import { withLock } from '../../../lib/db/lock.ts';
 import type { WorkerDeps } from '../deps.ts';
 
@@ -13,10 +14,13 @@ export type Duty = {
       every: number;
     }
   | {
-      /** Milliseconds between two runs, and before the first: for what is too much for every start of a process. */
+      /** Milliseconds between two runs over all workers, and before the first: for what is too much for every start. */
       everyMs(config: WorkerConfig): number;
     }
 );
+
+/** How often a worker looks whether a rare duty is due. */
+const LOOK_MS = 60_000;
 
 export interface Duties {
   /** Has a duty run now instead of when its time has come. */
@@ -49,10 +53,13 @@ export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): Duties {
 
   const loop = async (duty: Duty) => {
     const periodMs = 'every' in duty ? config.SWEEP_MS * duty.every : duty.everyMs(config);
-    if ('everyMs' in duty) await pause(duty, periodMs);
+    const pauseMs = 'every' in duty ? periodMs : Math.min(periodMs, LOOK_MS);
+    const isDue = async () => 'every' in duty || startDutyRun(database.db, duty.name, periodMs);
     while (!stopping.signal.aborted) {
       try {
-        const touched = await withLock(database, `duty:${duty.name}`, () => duty.run(deps, stopping.signal));
+        const touched = await withLock(database, `duty:${duty.name}`, async () =>
+          (await isDue()) ? duty.run(deps, stopping.signal) : null,
+        );
         if (touched !== null) {
           metrics.dutyRows.inc({ duty: duty.name }, touched);
           metrics.dutyLastRun.setToCurrentTime({ duty: duty.name });
@@ -62,7 +69,7 @@ export function startDuties(deps: WorkerDeps, duties: readonly Duty[]): Duties {
         metrics.dutyFailures.inc({ duty: duty.name });
         log.warn({ err, duty: duty.name }, 'maintenance failed');
       }
-      if (!stopping.signal.aborted) await pause(duty, periodMs);
+      if (!stopping.signal.aborted) await pause(duty, pauseMs);
     }
   };
 

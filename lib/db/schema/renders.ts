@@ -172,3 +172,6 @@ export const webhookEvents = pgTable(
     index('webhook_events_received_idx').on(t.receivedAt),
   ],
 );
+
+/** When the rare duties last ran anywhere: many workers keep one timer, and a restart does not set it back. */
+export const dutyRuns = pgTable('duty_runs', { duty: text().primaryKey(), ranAt: time().notNull().defaultNow() });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { reconcileCommand } from '../../../apps/cli/commands/reconcile.ts';
 import { retryCommand } from '../../../apps/cli/commands/retry.ts';
 import { withLock } from '../../../lib/db/lock.ts';
-import { exerciseRenders } from '../../../lib/db/schema/index.ts';
+import { dutyRuns, exerciseRenders } from '../../../lib/db/schema/index.ts';
 import { RECONCILE_LOCK } from '../../../lib/pipeline/reconcile.ts';
 import { runCommand } from '../../support/cli.ts';
 import { shaOf } from '../../support/clinic.ts';
@@ -115,6 +115,10 @@ describe('reconcile while everything is at work', () => {
 });
 
 describe('the duty of the worker', () => {
+  beforeEach(async () => {
+    await database.db.delete(dutyRuns);
+  });
+
   it('reconciles after one period, not at the start, and again after the next', async () => {
     const first = await emptyVideo();
     work({ RECONCILE_MS: '1500', RECONCILE_GRACE_MS: '0' });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { rebakeReady } from '../../../lib/db/reconcile.ts';
 import { renderEvents } from '../../../lib/db/schema/index.ts';
-import type { Inventory } from '../../../lib/media/fleet.ts';
+import { createFleet, type Inventory } from '../../../lib/media/fleet.ts';
 import { shaOf } from '../../support/clinic.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
+import { MEDIA_TOKEN } from '../media/harness.ts';
 import { type BakedOnce, bakedOnce, ready, reconcileFixture, rendering, transcoding } from './reconcile-fixture.ts';
 
 const database = useTestDatabase();
@@ -249,13 +250,16 @@ describe('a video without a render', () => {
 
   it('is not deleted while a render comes to name it between the list and the deletion', async () => {
     const guid = await emptyVideo();
-    await sim().faults({ latencyMs: 40 });
-    const running = run();
-    // The run asks for a list first, which takes its time.
-    const id = await row({ status: 'pending', videoGuid: guid });
-    expect((await running).counts).not.toHaveProperty('delete');
+    const fleet = createFleet({ targets: [baked.media.url], token: MEDIA_TOKEN });
+    const ids: string[] = [];
+    const listVideos: Inventory['listVideos'] = async (...asked) => {
+      const page = await fleet.listVideos(...asked);
+      ids.push(await row({ status: 'pending', videoGuid: guid }));
+      return page;
+    };
+    expect((await run({ media: { listVideos } })).counts).not.toHaveProperty('delete');
     expect(await exists(guid)).toBe(true);
-    expect((await render(id)).videoGuid).toBe(guid);
+    expect((await render(ids[0]!)).videoGuid).toBe(guid);
   });
 
   it('is found on every page, though the deletions before it move the pages', async () => {
