@@ -33,7 +33,7 @@ export async function openSmallDisk(dir: string): Promise<SmallDisk> {
       empty: () => rm(ballast, { force: true }),
       remove: async () => {
         // Lazily: a process that is still on its way out may hold a file.
-        await execa('umount', ['-l', dir], { reject: false });
+        await succeeds('umount', ['-l', dir]);
         await rm(dir, { recursive: true, force: true });
       },
     };
