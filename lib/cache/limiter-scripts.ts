@@ -69,3 +69,8 @@ local announced = KEYS[1]
 ${SLOTS}
 return total
 `;
+
+/** KEYS permits. ARGV ms, member. Lets a permit that nobody holds any more end then, and no sooner. */
+export const OUTLIVE = `${NOW}
+redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])
+`;

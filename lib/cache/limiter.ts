@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { ACQUIRE, ANNOUNCE, RENEW } from './limiter-scripts.ts';
+import { ACQUIRE, ANNOUNCE, OUTLIVE, RENEW } from './limiter-scripts.ts';
 
 export interface LimiterOptions {
   redisUrl: string;
@@ -23,8 +23,11 @@ export interface LimiterOptions {
 /** The right to have one bake under way at one target. */
 export interface Permit {
   readonly target: string;
-  /** Gives it back, once; never throws and waits for nobody. */
-  release(): void;
+  /**
+   * Gives it back, once; never throws and waits for nobody. With `keptMs` the slot counts as taken for so long: what was
+   * announced has turned out not to be there.
+   */
+  release(keptMs?: number): void;
 }
 
 export type Acquired =
@@ -96,14 +99,15 @@ export function openLimiter(options: LimiterOptions): Limiter {
   const hold = (member: string, target: string): Acquired => {
     held.set(member, target);
     renewing ??= setInterval(() => void renew(), permitMs / 3);
-    const release = () => {
+    const release = (keptMs = 0) => {
       if (!held.delete(member)) return;
       if (held.size === 0) {
         clearInterval(renewing);
         renewing = undefined;
       }
       // Where this is not heard, the permit ends by itself.
-      redis.zrem(keys[0], member).catch((err) => log.debug({ err }, 'permit not released'));
+      const given = keptMs > 0 ? redis.eval(OUTLIVE, 1, keys[0], keptMs, member) : redis.zrem(keys[0], member);
+      given.catch((err) => log.debug({ err }, 'permit not released'));
     };
     return { kind: 'granted', permit: { target, release } };
   };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Permit } from '../../../lib/cache/limiter.ts';
 import type { Render } from '../../../lib/db/move.ts';
 import {
   claimRender,
@@ -22,6 +23,8 @@ import { type HeldLease, holdLease, type StopReason } from '../lease.ts';
 /** Media is full, going away, or not there at all: not the render's fault, so not an attempt. */
 const BACKPRESSURE = new Set(['media_busy', 'media_draining', 'media_unreachable']);
 const BACKPRESSURE_MS = 2_000;
+/** How long a slot that media did not have counts as taken; by then it has been looked at again. */
+const MISSING_SLOT_MS = 5_000;
 
 /** Clocks differ: a render that is not due yet is not asked for again in a hurry. */
 const SOONEST_MS = 250;
@@ -45,7 +48,7 @@ export function renderHandler(deps: WorkerDeps): Handler<'render'> {
       });
       deps.metrics.claims.inc({ result: claimed ? 'claimed' : 'not-claimable' });
       return claimed
-        ? await bake(deps, claimed, { token, target: permit.target, jobSignal: signal })
+        ? await bake(deps, claimed, { token, permit, jobSignal: signal })
         : await notClaimable(deps, payload);
     } finally {
       permit.release();
@@ -68,9 +71,10 @@ async function notClaimable(
 async function bake(
   deps: WorkerDeps,
   render: Render,
-  { token, target, jobSignal }: { token: string; target: string; jobSignal: AbortSignal },
+  { token, permit, jobSignal }: { token: string; permit: Permit; jobSignal: AbortSignal },
 ): Promise<Outcome> {
   const { config, database, metrics } = deps;
+  const { target } = permit;
   const log = deps.log.child({ renderId: render.id, recipeHash: render.recipeHash, attempt: render.attempts, target });
   const lease = holdLease({ database, config, log }, { id: render.id, token });
   const stopWithJob = () => lease.stop(jobSignal.reason as StopCause);
@@ -89,7 +93,7 @@ async function bake(
     log.info({ segments: made.segments, videoGuid: made.videoGuid, resumed: made.resumed }, 'bake uploaded');
     return done('uploaded');
   } catch (thrown) {
-    return await settleFailure(deps, render, lease, toAppError(thrown), log);
+    return await settleFailure(deps, render, { lease, permit }, toAppError(thrown), log);
   } finally {
     jobSignal.removeEventListener('abort', stopWithJob);
     lease.release();
@@ -138,7 +142,7 @@ async function composeRequestOf({ database }: WorkerDeps, render: Render): Promi
 async function settleFailure(
   deps: WorkerDeps,
   render: Render,
-  lease: HeldLease,
+  { lease, permit }: { lease: HeldLease; permit: Permit },
   error: AppError,
   log: WorkerDeps['log'],
 ): Promise<Outcome> {
@@ -162,6 +166,8 @@ async function settleFailure(
     // Jitter, so that all who were turned away do not come back together.
     const delayMs = Math.round((error.retryAfterMs ?? BACKPRESSURE_MS) * (1 + Math.random()));
     metrics.mediaRefusals.inc({ code: error.code });
+    // A slot that was announced and is not there (its instance was started anew, say) must not be tried on and on.
+    if (error.code === 'media_busy') permit.release(Math.min(delayMs, MISSING_SLOT_MS));
     await lease.write(() => handBack(database.db, lease, { cause: error.code, delayMs }));
     if (error.code === 'media_unreachable') log.error({ detail: error.detail }, 'media cannot be reached');
     count('hand-back');

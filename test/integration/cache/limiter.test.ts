@@ -45,6 +45,17 @@ const kinds = async (of: Limiter, targets: string[], times: number) => {
 };
 
 describe('the limiter', () => {
+  it('counts a slot that turned out not to be there as taken for a while, though nobody holds it', async () => {
+    const shared = connection();
+    const one = limiter(shared);
+    await one.announce(A, 'a-1', 1);
+    const started = performance.now();
+    granted(await one.acquire([A])).release(500);
+    expect(one.held()).toBe(0);
+    await waitFor(async () => (await one.acquire([A])).kind === 'granted', { label: 'the slot' });
+    expect(performance.now() - started).toBeGreaterThan(450);
+  });
+
   it('grants as many permits as are announced, over all who ask, each for the target with the most room', async () => {
     const shared = connection();
     const [one, two] = [limiter(shared), limiter(shared)];
