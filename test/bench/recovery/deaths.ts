@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { Redis } from 'ioredis';
 import { findRender } from '../../../lib/db/renders.ts';
 import { rows } from '../../../lib/db/rows.ts';
@@ -84,17 +84,15 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
   const prefix = 'bakehouse:renders';
   try {
     const baking = await watch('bakes under way', { timeoutMs: 120_000 }, async () => {
-      const found = await rows<{ id: string }>(
-        scene.db,
-        sql`select id from exercise_renders where status = 'rendering' and claimed_at < now() - ${SETTLED_MS} * interval '1 millisecond'`,
-      );
-      return found.length >= 2 ? found.map(({ id }) => id) : null;
+      const settled = sql`status = 'rendering' and claimed_at < now() - ${SETTLED_MS} * interval '1 millisecond'`;
+      const found = await idsWhere(scene, settled);
+      return found.length >= 2 ? found : null;
     });
     const flushedAt = Date.now();
     await redis.flushall();
     await watch('the refill', { timeoutMs }, async () => {
       const [pending, prioritised, waiting, active, delayed] = await Promise.all([
-        idsIn(scene, 'pending'),
+        duePending(scene),
         redis.zcard(`${prefix}:prioritized`),
         redis.llen(`${prefix}:wait`),
         redis.llen(`${prefix}:active`),
@@ -105,7 +103,7 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
     const refilledMs = Date.now() - flushedAt;
     // Whether what was baking then went on shows within a lock's renewal and a heartbeat.
     await watch('the end of the bakes of that time', { timeoutMs: 300_000, everyMs: 100 }, async () =>
-      (await idsIn(scene, 'rendering')).some((id) => baking.includes(id)) ? null : true,
+      (await idsWhere(scene, sql`status = 'rendering'`)).some((id) => baking.includes(id)) ? null : true,
     );
     const [cost] = await rows<{ stopped: string; again: string; causes: string[] | null }>(
       scene.db,
@@ -127,7 +125,11 @@ export async function flushRedis(scene: Scene, { timeoutMs }: { timeoutMs: numbe
   }
 }
 
-async function idsIn(scene: Scene, status: 'pending' | 'rendering'): Promise<string[]> {
-  const found = await rows<{ id: string }>(scene.db, sql`select id from exercise_renders where status = ${status}`);
+/** What waits for a later attempt has no business in the queue until then. */
+const duePending = (scene: Scene) =>
+  idsWhere(scene, sql`status = 'pending' and (not_before is null or not_before <= now())`);
+
+async function idsWhere(scene: Scene, where: SQL): Promise<string[]> {
+  const found = await rows<{ id: string }>(scene.db, sql`select id from exercise_renders where ${where}`);
   return found.map(({ id }) => id);
 }
