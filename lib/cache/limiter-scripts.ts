@@ -1,6 +1,7 @@
 /**
  * The limiter's Lua scripts. Keys: the permits, a sorted set of `<uuid> <target>` by expiry in milliseconds; what is
- * announced, a hash of `<target> <instance>` to `<slots> <expiry>`. All by the clock of Redis. To release is a ZREM.
+ * announced, a hash of `<target> <instance>` to `<slots> <expiry>`; the processes that wait for a permit, a sorted set by
+ * the time until which they count. All by the clock of Redis. To release is a ZREM.
  */
 
 const NOW = `
@@ -25,16 +26,20 @@ end
 `;
 
 /**
- * KEYS permits, announced. ARGV permit's ms, total that replaces the announced one or -1, id of the new permit, number
- * of targets, the targets, members that the caller holds already (added again where they are missing). Answers kind,
- * target, capacity.
+ * KEYS permits, announced, waiting. ARGV permit's ms, total that replaces the announced one or -1, id of the new permit,
+ * who asks, ms that whoever gets none counts as waiting, number of targets, the targets, members that the caller holds
+ * already (added again where they are missing). Answers kind, target, capacity.
+ *
+ * Who has not waited yet leaves what is free to those who do, once: a busy worker hears first of the permit that it gives
+ * back, and would take it again and again.
  */
 export const ACQUIRE = `${NOW}
 local announced = KEYS[2]
 ${SLOTS}
-local expiry, limit, id, targets = now + ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local expiry, limit, id, asker, targets = now + ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[6])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-for i = 5 + targets, #ARGV do redis.call('ZADD', KEYS[1], expiry, ARGV[i]) end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+for i = 7 + targets, #ARGV do redis.call('ZADD', KEYS[1], expiry, ARGV[i]) end
 local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 local used = {}
 for _, member in ipairs(members) do
@@ -42,17 +47,25 @@ for _, member in ipairs(members) do
   used[target] = (used[target] or 0) + 1
 end
 local best, most
-for i = 5, 4 + targets do
+local room = 0
+for i = 7, 6 + targets do
   local target = ARGV[i]
   if (slots[target] or 0) > 0 then
     local free = slots[target] - (used[target] or 0)
+    room = room + math.max(0, free)
     if most == nil or free > most then best, most = target, free end
   end
 end
 local capacity = total
 if limit >= 0 then capacity = limit end
 if best == nil then return {'unannounced', '', capacity} end
-if limit >= 0 and #members >= limit or limit < 0 and most <= 0 then return {'full', '', capacity} end
+if limit >= 0 then room = limit - #members end
+local waited = redis.call('ZSCORE', KEYS[3], asker)
+if room <= 0 or not waited and room <= redis.call('ZCARD', KEYS[3]) then
+  redis.call('ZADD', KEYS[3], now + ARGV[5], asker)
+  return {'full', '', capacity}
+end
+redis.call('ZREM', KEYS[3], asker)
 redis.call('ZADD', KEYS[1], expiry, id .. ' ' .. best)
 return {'granted', best, capacity}
 `;

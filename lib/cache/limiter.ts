@@ -32,13 +32,16 @@ export interface Permit {
 
 export type Acquired =
   | { kind: 'granted'; permit: Permit }
-  /** Every slot is taken. */
+  /** Every slot is taken, or left to those who have waited longer. */
   | { kind: 'full' }
   /** None of the targets has announced a slot. */
   | { kind: 'unannounced' };
 
 export interface Limiter {
-  /** Takes a permit for the one of `targets` with the most free slots. Never throws, and answers within its deadline. */
+  /**
+   * Takes a permit for the one of `targets` with the most free slots. Whoever asks for the first time while others wait
+   * is told `full`, so that these come before it. Never throws, and answers within its deadline.
+   */
   acquire(targets: readonly string[]): Promise<Acquired>;
   /** Makes known what an instance behind a target can take; 0 while it drains. Never throws. */
   announce(target: string, instance: string, slots: number): Promise<void>;
@@ -53,6 +56,9 @@ export interface Limiter {
   close(): void;
 }
 
+/** Whoever waits asks again within a third of it; who has given up is not waited for any longer. */
+const WAITING_MS = 1_000;
+
 /**
  * Bounds the bakes of all workers together by what the media services can take. Holders are leases in a sorted set,
  * scored with their expiry by the clock of Redis: the permit of a dead worker frees itself. A permit that Redis has
@@ -60,7 +66,12 @@ export interface Limiter {
  */
 export function openLimiter(options: LimiterOptions): Limiter {
   const { permitMs, announcedMs, localCap, log } = options;
-  const keys = [`${options.prefix}:media:permits`, `${options.prefix}:media:capacity`] as const;
+  const keys = ['permits', 'capacity', 'waiting'].map((name) => `${options.prefix}:media:${name}`) as [
+    string,
+    string,
+    string,
+  ];
+  const asker = randomUUID();
   const redis = new Redis(options.redisUrl, {
     maxRetriesPerRequest: 1,
     connectTimeout: 2_000,
@@ -124,7 +135,7 @@ export function openLimiter(options: LimiterOptions): Limiter {
       const id = randomUUID();
       try {
         const reply = (await redis.eval(
-          ...[ACQUIRE, 2, ...keys, permitMs, options.capacity ?? -1, id],
+          ...[ACQUIRE, 3, ...keys, permitMs, options.capacity ?? -1, id, asker, WAITING_MS],
           ...[targets.length, ...targets, ...held.keys()],
         )) as [kind: Acquired['kind'], target: string, capacity: number];
         heard(false);

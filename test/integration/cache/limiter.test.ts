@@ -56,6 +56,39 @@ describe('the limiter', () => {
     expect(performance.now() - started).toBeGreaterThan(450);
   });
 
+  it('lets nobody who gives a permit back have it again before those who wait, and waits for nobody who has given up', async () => {
+    const shared = connection();
+    const [busy, waits] = [limiter(shared), limiter(shared)];
+    await busy.announce(A, 'a-1', 1);
+    const first = granted(await busy.acquire([A]));
+    expect(await waits.acquire([A])).toEqual({ kind: 'full' });
+    first.release();
+    expect(await busy.acquire([A])).toEqual({ kind: 'full' });
+    granted(await waits.acquire([A])).release();
+    expect((await busy.acquire([A])).kind).toBe('granted');
+
+    const other = connection();
+    const [alone, gone] = [limiter(other), limiter(other)];
+    await alone.announce(A, 'a-1', 1);
+    const held = granted(await alone.acquire([A]));
+    expect(await gone.acquire([A])).toEqual({ kind: 'full' });
+    gone.close();
+    held.release();
+    expect(await kinds(alone, [A], 2)).toEqual(['full', 'granted']);
+  });
+
+  it('takes from nobody where there is room for all who wait', async () => {
+    const shared = connection();
+    const [one, two, three] = [limiter(shared), limiter(shared), limiter(shared)];
+    await one.announce(A, 'a-1', 1);
+    const held = granted(await one.acquire([A]));
+    expect(await two.acquire([A])).toEqual({ kind: 'full' });
+    await one.announce(A, 'a-1', 3);
+    expect((await three.acquire([A])).kind).toBe('granted');
+    expect((await two.acquire([A])).kind).toBe('granted');
+    held.release();
+  });
+
   it('grants as many permits as are announced, over all who ask, each for the target with the most room', async () => {
     const shared = connection();
     const [one, two] = [limiter(shared), limiter(shared)];
