@@ -94,17 +94,23 @@ export function openPermits({ fleet, limiter, pollMs, announcedMs, metrics, log 
   const openTargets = () =>
     fleet.targets.filter((target) => [...(seen.get(target)?.values() ?? [])].some(({ open }) => open));
 
+  const hand = (permit: Permit) => {
+    const first = waiting.shift();
+    if (first) first(permit);
+    else permit.release();
+  };
+
+  /** One permit, and where there is one, for the others who wait in the same breath: not each in a round trip of its own. */
   const serve = async () => {
     while (waiting.length > 0 && !closing.signal.aborted) {
       const targets = openTargets();
       const acquired = targets.length > 0 ? await limiter.acquire(targets) : undefined;
       if (acquired?.kind === 'granted') {
-        const first = waiting.shift();
-        if (first) first(acquired.permit);
-        else acquired.permit.release();
-        continue;
-      }
-      if (acquired?.kind !== 'full') await lookSoon();
+        hand(acquired.permit);
+        const others = await Promise.all(waiting.map(() => limiter.acquire(targets)));
+        for (const other of others) if (other.kind === 'granted') hand(other.permit);
+        if (others.every(({ kind }) => kind === 'granted')) continue;
+      } else if (acquired?.kind !== 'full') await lookSoon();
       await delay(jittered(RETRY_MS), undefined, { signal: closing.signal }).catch(() => undefined);
     }
   };
