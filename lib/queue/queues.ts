@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import { type JobsOptions, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
 import { JOBS } from './jobs.ts';
@@ -23,6 +23,8 @@ export interface Queues {
  * everything, workers too.
  */
 const KEEP = { removeOnComplete: { count: 1000 }, removeOnFail: { count: 1000 } };
+/** A delivery that was applied is history in Postgres; keeping its job would tell nothing more, and cost as much as to add it. */
+const KEEP_FAILED = { removeOnComplete: true, removeOnFail: { count: 1000 } };
 
 /** The producers' side of the queues. Opening never waits for Redis. */
 export function openQueues({ redisUrl, prefix }: QueueConnection, log: Logger): Queues {
@@ -35,13 +37,13 @@ export function openQueues({ redisUrl, prefix }: QueueConnection, log: Logger): 
     retryStrategy: (times) => Math.min(1_000, 100 * times),
   });
   connection.on('error', (err) => log.debug({ err }, 'redis connection'));
-  const open = (name: string) => {
-    const queue = new Queue(name, { connection, prefix, defaultJobOptions: { attempts: 1, ...KEEP } });
+  const open = (name: string, keep: Pick<JobsOptions, 'removeOnComplete' | 'removeOnFail'>) => {
+    const queue = new Queue(name, { connection, prefix, defaultJobOptions: { attempts: 1, ...keep } });
     queue.on('error', (err) => log.debug({ err, queue: name }, 'queue'));
     return queue;
   };
-  const renders = open(JOBS.render.queue);
-  const webhooks = open(JOBS.webhook.queue);
+  const renders = open(JOBS.render.queue, KEEP);
+  const webhooks = open(JOBS.webhook.queue, KEEP_FAILED);
   return {
     renders,
     webhooks,
