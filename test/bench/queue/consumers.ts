@@ -7,8 +7,9 @@ import { HANDLERS } from '../../../apps/worker/handlers/index.ts';
 import { startDuties } from '../../../apps/worker/maintenance/duty.ts';
 import { DUTIES } from '../../../apps/worker/maintenance/index.ts';
 import { workerMetrics } from '../../../apps/worker/metrics.ts';
-import type { Permits } from '../../../apps/worker/permits.ts';
+import { openPermits } from '../../../apps/worker/permits.ts';
 import { startWorker } from '../../../apps/worker/worker.ts';
+import { openLimiter } from '../../../lib/cache/limiter.ts';
 import { loadWorkerConfig, type WorkerConfig } from '../../../lib/config/worker.ts';
 import { openDatabase } from '../../../lib/db/client.ts';
 import { createLogger } from '../../../lib/log.ts';
@@ -60,29 +61,31 @@ export async function startConsumer(setup: Setup): Promise<Stop> {
 }
 
 /**
- * A queue in Postgres is chosen to do without Redis, where our permits are: the rivals bound their bakes by their own
- * concurrency alone, which costs nothing.
+ * What startWorker makes for its handlers, permits included, and the same housekeeping, but for the mirror, which these do
+ * not need. The number of bakes is bounded over all workers whatever queue feeds them.
  */
-const freePermits: Permits = {
-  acquire: async () => ({ target: TARGET, release: () => {} }),
-  lookAgain: () => {},
-  hasMedia: () => true,
-  close: () => {},
-};
-
-/** What startWorker makes for its handlers, and the same housekeeping, but for the mirror, which these do not need. */
 function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
   const database = openDatabase(config.DATABASE_URL, {
     max: config.RENDER_CONCURRENCY + config.WEBHOOK_CONCURRENCY + DUTIES.length + 5,
     appName: 'bench-worker',
   });
   const metrics = workerMetrics(createRegistry('worker'));
+  const announcedMs = 3 * config.MEDIA_POLL_MS;
+  const limiter = openLimiter({
+    redisUrl: config.REDIS_URL,
+    prefix: config.REDIS_PREFIX,
+    permitMs: 15_000,
+    announcedMs,
+    localCap: config.MEDIA_LOCAL_CAP,
+    log,
+  });
+  const permits = openPermits({ fleet: noopMedia, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const deps: WorkerDeps = {
     config,
     database,
     media: noopMedia,
     mirror: { dispatch: async () => true, sweep: async () => 0 },
-    permits: freePermits,
+    permits,
     metrics,
     onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
     log,
@@ -93,6 +96,8 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
   );
   const stop = async () => {
     await duties.stop();
+    permits.close();
+    limiter.close();
     await database.close();
   };
   return { deps, stop };
