@@ -1,4 +1,18 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+const WEIGHT = ['/test/e2e/', '/test/integration/media/', '/test/integration/pipeline/', '/test/integration/worker/'];
+
+/** The slow files first, so that none of them is left for one worker at the end; a file's size says little of its time. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const weight = ({ moduleId }: TestSpecification) => {
+      const at = WEIGHT.findIndex((part) => moduleId.includes(part));
+      return at === -1 ? WEIGHT.length : at;
+    };
+    return [...(await super.sort(files))].sort((a, b) => weight(a) - weight(b));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -7,6 +21,7 @@ export default defineConfig({
     // One process per file: a leaked timer, socket or child of one file cannot colour another.
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: SlowFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,

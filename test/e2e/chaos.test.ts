@@ -11,9 +11,9 @@ const resultSchema = z.looseObject({
   bakes: z.int(),
 });
 
-it('loses nothing in a quarter of a minute of chaos, and leaves nothing behind', { timeout: 300_000 }, async () => {
+it('loses nothing in a few seconds of chaos, and leaves nothing behind', { timeout: 300_000 }, async () => {
   const dir = await makeTempDir();
-  const args = ['--seed', '4', '--minutes', '0.25', '--renders', '6', '--json'];
+  const args = ['--seed', '2', '--minutes', '0.15', '--renders', '4', '--json'];
   const { stdout, stderr, exitCode } = await execa(
     process.execPath,
     ['--import', 'tsx', 'test/chaos/main.ts', ...args],
@@ -23,7 +23,7 @@ it('loses nothing in a quarter of a minute of chaos, and leaves nothing behind',
   expect(result.violations, stderr).toEqual([]);
   expect(exitCode).toBe(0);
   expect(Object.keys(result.faults).length).toBeGreaterThan(1);
-  expect(result.bakes).toBeGreaterThanOrEqual(6);
+  expect(result.bakes).toBeGreaterThanOrEqual(4);
   // tsx keeps what it has translated there.
   expect((await readdir(dir)).filter((name) => !name.startsWith('tsx-'))).toEqual([]);
 });
