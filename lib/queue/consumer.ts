@@ -43,6 +43,7 @@ export interface Consumer {
 const JOB_LOOKUP_MS = 2_000;
 
 interface Running {
+  jobId: string;
   controller: AbortController;
   ended: Promise<unknown>;
   /** Whether the queue was found to know nothing of it. */
@@ -60,7 +61,8 @@ const isNotOurs = (err: unknown) => err instanceof Error && 'code' in err && NOT
 
 export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Consumer {
   const { kind, handler, log } = options;
-  const running = new Map<string, Running>();
+  // Not by their ids: Redis may forget a job that waits here for a permit, and the mirror then adds it again.
+  const running = new Set<Running>();
   let taken = 0;
   let leaving = false;
   let abandoned = false;
@@ -78,14 +80,14 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
     const payload = JOBS[kind].payload.parse(job.data) as JobPayload<K>;
     // BullMQ may hand out what it had fetched already when it was told to close.
     if (leaving) return later('shutdown', 0);
-    const id = job.id ?? '';
     const controller = new AbortController();
     const ended = handler(payload, controller.signal);
-    running.set(id, { controller, ended, forgotten: false });
+    const each: Running = { jobId: job.id ?? '', controller, ended, forgotten: false };
+    running.add(each);
     try {
       return await ended;
     } finally {
-      running.delete(id);
+      running.delete(each);
     }
   };
 
@@ -105,13 +107,14 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
   };
 
   const lockLost = async (id: string) => {
-    const job = running.get(id);
-    if (!job) return;
+    const lost = [...running].filter(({ jobId }) => jobId === id);
+    if (lost.length === 0) return;
     try {
       // A Redis that was flushed knows no job, and so nobody who could have been given it: the row's lease decides alone.
       if (!(await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS))) {
-        if (!job.forgotten) log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
-        job.forgotten = true;
+        if (lost.some(({ forgotten }) => !forgotten))
+          log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
+        for (const each of lost) each.forgotten = true;
         return;
       }
     } catch (err) {
@@ -119,7 +122,7 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
       log.debug({ err, kind, jobId: id }, 'a lost lock could not be looked into');
       return;
     }
-    job.controller.abort('lock-lost' satisfies StopCause);
+    for (const { controller } of lost) controller.abort('lock-lost' satisfies StopCause);
   };
 
   const worker = new Worker(JOBS[kind].queue, process, {
@@ -151,8 +154,8 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
     },
     close: async (deadlineMs) => {
       leaving = true;
-      const closed = abandoned ? Promise.allSettled([...running.values()].map(({ ended }) => ended)) : worker.close();
-      for (const { controller } of running.values()) controller.abort('shutdown' satisfies StopCause);
+      const closed = abandoned ? Promise.allSettled([...running].map(({ ended }) => ended)) : worker.close();
+      for (const { controller } of running) controller.abort('shutdown' satisfies StopCause);
       await withDeadline(Promise.resolve<unknown>(closed), deadlineMs).catch((err) =>
         log.warn({ err, kind }, 'worker did not close in time'),
       );

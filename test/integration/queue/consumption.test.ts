@@ -115,6 +115,34 @@ describe('a consumer whose connections are dead without a word', () => {
   });
 });
 
+describe('a job that is added again while it runs, because Redis had forgotten it', () => {
+  it('leaves the first run counted, and hearing of a shutdown', async () => {
+    const signals: AbortSignal[] = [];
+    let endFirst: (outcome: Outcome) => void = () => undefined;
+    const first = new Promise<Outcome>((resolve) => {
+      endFirst = resolve;
+    });
+    const on = await setup({
+      lockMs: 30_000,
+      handler: (_payload, signal) => {
+        signals.push(signal);
+        return signals.length === 1 ? first : Promise.resolve(done('not claimable'));
+      },
+    });
+    const id = await on.add();
+    await waitFor(() => signals.length === 1, { label: 'the first run' });
+    await on.queue.obliterate({ force: true });
+    await on.queue.add('webhook', { eventId: id }, { jobId: `webhook-${id}` });
+    await waitFor(async () => signals.length === 2 && (await on.queue.getActiveCount()) === 0, {
+      label: 'the second run to end',
+    });
+    const closed = on.runner.close(2_000);
+    await waitFor(() => signals[0]?.aborted, { label: 'the shutdown to be told', timeoutMs: 1_000 });
+    endFirst(later('shutdown', 0));
+    await closed;
+  });
+});
+
 describe('a consumer that takes nothing', () => {
   it.each<[string, (on: Setup) => Promise<unknown>]>([
     ['because there is nothing', async () => undefined],
