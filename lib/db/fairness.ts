@@ -14,6 +14,15 @@ export const virtualNow = sql`greatest(
   (select max(fair_tag) from exercise_renders where status <> 'pending'),
   (select min(r.fair_tag) from exercise_renders r where r.status = 'pending' and ${isDue}), 1)`;
 
+/** Takes a tag before all rounds, which count from 1, and keeps the order among those that are taken there. */
+const ROUNDS_OFF = 1_000_000_000_000;
+
+/**
+ * The tag with which a render `r` is cancelled. One that was pending gives its round up: nobody has been served in it, so
+ * it must not count among those of `virtualNow`, or newcomers would queue behind everybody who waits.
+ */
+export const tagOfCancelled = sql`case when r.status = 'pending' then r.fair_tag - ${ROUNDS_OFF}::bigint else r.fair_tag end`;
+
 /** The first round that is free for whoever the expression `fairKey` names: after the last they still wait for. */
 export const nextTag = (fairKey: SQL) => sql`greatest(${virtualNow},
   1 + (select max(fair_tag) from exercise_renders where fair_key = ${fairKey} and status in ('pending', 'rendering')))`;

@@ -2,7 +2,9 @@ import { inArray, type SQL, sql } from 'drizzle-orm';
 import type { RenderStatus } from '../domain/render-states.ts';
 import { ERRORS } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
+import { tagOfCancelled } from './fairness.ts';
 import { move } from './move.ts';
+import { retryConflict } from './outage.ts';
 import { requeueRenders } from './requeue.ts';
 import { rows } from './rows.ts';
 
@@ -120,24 +122,31 @@ export function requeueByOperator(
   ids: { failed: readonly string[]; failedVideo: readonly string[]; ready: readonly string[] },
   cause: string,
 ): Promise<string[]> {
-  return db.transaction(async (tx) => {
-    const requeue = async (from: 'failed' | 'ready', some: readonly string[], forgetVideo: boolean) =>
-      some.length > 0 ? await requeueRenders(tx, isOneOf(some), { from, cause, forgetVideo }) : [];
-    const requeued = [
-      ...(await requeue('failed', ids.failed, false)),
-      ...(await requeue('failed', ids.failedVideo, true)),
-      ...(await requeue('ready', ids.ready, true)),
-    ];
-    return requeued.map(({ id }) => id);
-  });
+  // One kind after the other, each with its bump, is no order that all others lock in.
+  return retryConflict(() =>
+    db.transaction(async (tx) => {
+      const requeue = async (from: 'failed' | 'ready', some: readonly string[], forgetVideo: boolean) =>
+        some.length > 0 ? await requeueRenders(tx, isOneOf(some), { from, cause, forgetVideo }) : [];
+      const requeued = [
+        ...(await requeue('failed', ids.failed, false)),
+        ...(await requeue('failed', ids.failedVideo, true)),
+        ...(await requeue('ready', ids.ready, true)),
+      ];
+      return requeued.map(({ id }) => id);
+    }),
+  );
 }
 
 /** Ends the wait of pending renders for a later attempt: the next sweep mirrors them. Answers the ids that waited. */
 export async function endWaits(db: Executor, ids: readonly string[]): Promise<string[]> {
   const ended = await rows<{ id: string }>(
     db,
-    sql`update exercise_renders r set not_before = null, dispatched_at = null, updated_at = now()
-         where ${isOneOf(ids)} and ${waits} returning r.id`,
+    // Locked in the order in which every move locks: as they happen to lie they would wait for a publish in a circle.
+    sql`with ended as (
+      select r.id from exercise_renders r where ${isOneOf(ids)} and ${waits} order by r.recipe_hash for no key update
+    )
+    update exercise_renders r set not_before = null, dispatched_at = null, updated_at = now()
+      from ended where r.id = ended.id returning r.id`,
   );
   return ended.map(({ id }) => id);
 }
@@ -149,7 +158,7 @@ export async function endWaits(db: Executor, ids: readonly string[]): Promise<st
 export async function cancelByOperator(db: Executor, ids: readonly string[], cause: string): Promise<string[]> {
   const cancelled = await move(db, 'cancel', {
     where: isOneOf(ids),
-    set: sql`not_before = null`,
+    set: sql`not_before = null, fair_tag = ${tagOfCancelled}`,
     cause,
     error: { code: 'cancelled', message: ERRORS.cancelled.sentence },
   });

@@ -56,11 +56,17 @@ export async function restoreCollections(
   );
   const restored = await rows<{ id: string }>(
     db,
-    sql`update exercise_renders r set video_collection_id = given.collection_id, updated_at = now()
-          from jsonb_to_recordset(${given}::jsonb) as given(id uuid, video_guid text, collection_id text)
-         where r.id = given.id and r.video_guid = given.video_guid
-           and r.video_collection_id is null and r.status <> 'rendering'
-        returning r.id`,
+    sql`with lacking as (
+      select r.id, given.collection_id from exercise_renders r
+        join jsonb_to_recordset(${given}::jsonb) as given(id uuid, video_guid text, collection_id text)
+          on r.id = given.id and r.video_guid = given.video_guid
+       where r.video_collection_id is null and r.status <> 'rendering'
+       order by r.recipe_hash
+         for no key update of r
+    )
+    update exercise_renders r set video_collection_id = lacking.collection_id, updated_at = now()
+      from lacking where r.id = lacking.id
+    returning r.id`,
   );
   return new Set(restored.map(({ id }) => id));
 }

@@ -14,6 +14,7 @@ import { cancelRenders, retryRenders } from '../../../lib/pipeline/operate.ts';
 import { runCommand } from '../../support/cli.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
+import { waitFor } from '../../support/wait.ts';
 import { aRender as makeRender } from './renders.ts';
 
 const database = useTestDatabase();
@@ -85,6 +86,39 @@ describe('retry', () => {
       dispatchedAt: null,
     });
     expect(await retry(id)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('waits for nothing') });
+  });
+
+  it('locks what waits in the order of the hashes, as every move does', async () => {
+    const [last, first] = [await aRender('waiting'), await aRender('waiting')];
+    for (const [{ id }, digit] of [
+      [last, 'f'],
+      [first, '0'],
+    ] as const)
+      await database.db
+        .update(exerciseRenders)
+        .set({ recipeHash: digit.repeat(64) })
+        .where(eq(exerciseRenders.id, id));
+    const other = await database.connect();
+    try {
+      await other.query('begin');
+      await other.query('select id from exercise_renders where id = $1 for update', [first.id]);
+      const retried = retry(last.id, first.id);
+      await waitFor(
+        async () =>
+          (
+            await other.query(
+              'select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))',
+            )
+          ).rowCount,
+        { label: 'the retry to wait for the first' },
+      );
+      const free = 'select id from exercise_renders where id = $1 for update skip locked';
+      expect((await other.query(free, [last.id])).rowCount).toBe(1);
+      await other.query('commit');
+      expect(await retried).toMatchObject({ exitCode: 0 });
+    } finally {
+      other.release(true);
+    }
   });
 
   it.each(['rendering', 'transcoding'] as const)('refuses what is %s with a word why', async (status) => {

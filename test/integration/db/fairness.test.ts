@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { assignProgram } from '../../../lib/db/assignments.ts';
 import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import { fairOrder, isDue, priorityOf } from '../../../lib/db/fairness.ts';
+import { cancelByOperator } from '../../../lib/db/operate.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { claimRender, deadLetter, markUploaded, retryRender } from '../../../lib/db/renders.ts';
 import { requeueRenders } from '../../../lib/db/requeue.ts';
@@ -196,6 +197,21 @@ describe('the fair order', () => {
     );
     await publishNew('ben', 2);
     expect(await takeInTurn(4)).toEqual(['ada', 'ben', 'ada', 'ben']);
+  });
+
+  it('is not moved on by what is cancelled before anybody took it, which keeps its order for a retry', async () => {
+    await publishNew('ada', 20);
+    await publishNew('ben', 40);
+    await takeInTurn(4);
+    const waiting = async () => (await tagsOf('ben')).slice(2).map(({ id }) => id);
+    const cancelled = await waiting();
+    await cancelByOperator(database.db, cancelled, 'cancel');
+    await publishNew('cleo', 1);
+    expect(await takeInTurn(3)).toContain('cleo');
+    await database.db.transaction((tx) =>
+      requeueRenders(tx, sql`true`, { from: 'failed', cause: 'retry', forgetVideo: false }),
+    );
+    expect(await waiting()).toEqual(cancelled);
   });
 
   it('gives what failed a new place, behind what its requester waits for', async () => {
