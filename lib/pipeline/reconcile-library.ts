@@ -4,7 +4,8 @@ import type { ListedVideo } from '../media/contract.ts';
 import type { Run } from './reconcile-run.ts';
 
 const VIDEOS_PER_PAGE = 500;
-const STORED_PER_PAGE = 1_000;
+/** As many as media gives at once: for every page the zone tells all it holds. */
+const STORED_PER_PAGE = 10_000;
 
 /** A claim of a render of this hash waits for the deletion: well below the limit of a statement. */
 const DELETE_MS = 10_000;
