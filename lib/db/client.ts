@@ -23,7 +23,10 @@ export interface DatabaseOptions {
   /** The most connections at once; nothing is dialled before the first query. */
   max?: number;
   appName?: string;
-  /** Bounds every statement, so that nothing waits for a lock for ever. */
+  /**
+   * Bounds every statement, so that nothing waits for a lock for ever; and, with twice that, how long a transaction may
+   * say nothing.
+   */
   statementTimeoutMs?: number;
   /** Told of every statement, for tests that count them. */
   onStatement?: (text: string) => void;
@@ -47,6 +50,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     statement_timeout: statementTimeoutMs,
     // The server cannot enforce its limit where the network swallows everything.
     query_timeout: statementTimeoutMs + SILENT_SERVER_MS,
+    // A process that is frozen in a transaction (or vanished with its machine) would keep its rows locked, and a render
+    // that is locked cannot be claimed. Longer than what reconcile does at Bunny while it holds some.
+    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
     keepAlive: true,
   });
   // A broken connection emits this besides failing its statements; without a listener Node would end the process.

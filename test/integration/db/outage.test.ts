@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/db/client.ts';
 import { withLock } from '../../../lib/db/lock.ts';
+import { isDatabaseAway } from '../../../lib/db/outage.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -25,6 +26,24 @@ afterAll(async () => {
 
 const works = () =>
   waitFor(() => database.ping(2_000).then(() => true), { label: 'the pool to work again', timeoutMs: 15_000 });
+
+describe('a transaction', () => {
+  it('that falls silent, as in a frozen process, gives its locks up, and fails alone', async () => {
+    const silent = openDatabase(direct.url, { max: 1, statementTimeoutMs: 200 });
+    const resumed = silent.db.transaction(async (tx) => {
+      await tx.execute(sql`select pg_advisory_xact_lock(4711)`);
+      await waitFor(
+        async () => (await direct.db.execute(sql`select pg_try_advisory_xact_lock(4711) as free`)).rows[0]?.free,
+        { label: 'the lock to be free', timeoutMs: 5_000 },
+      );
+      await tx.execute(sql`select 1`);
+    });
+    const error = await resumed.catch((thrown: unknown) => thrown);
+    expect(isDatabaseAway(error)).toBe(true);
+    await silent.ping(2_000);
+    await silent.close();
+  });
+});
 
 /** An uncaught error would end the process, and with it every bake under way; vitest fails the run for one. */
 describe('a Postgres that goes away', () => {
