@@ -31,23 +31,26 @@ export async function runShutdown(steps: ShutdownStep[], log: Logger): Promise<s
 const ECHO_MS = 1_000;
 
 /**
- * Runs the steps on the first SIGTERM or SIGINT, or when the process that started this one is gone, and leaves with status 0, or 1 where a step failed; a second signal
- * leaves at once. Node's default would drop what is under way.
+ * Runs the steps on the first SIGTERM or SIGINT, or when the process that started this one is gone, and leaves with
+ * status 0, or 1 where a step failed; a second signal leaves at once. Node's default would drop what is under way.
  *
  * The function answered begins the same because of something that only a new process can mend; it leaves with 1.
  */
 export function onSignal(steps: ShutdownStep[], log: Logger): (reason: string) => void {
-  let stoppedAt: number | undefined;
+  let leaving = false;
+  let signalledAt: number | undefined;
   const stop = (signal: NodeJS.Signals | 'disconnect') => {
-    if (stoppedAt !== undefined) {
-      if (signal !== 'disconnect' && performance.now() - stoppedAt > ECHO_MS) process.exit(130);
-      return;
+    if (signal !== 'disconnect') {
+      if (signalledAt !== undefined && performance.now() - signalledAt > ECHO_MS) process.exit(130);
+      signalledAt ??= performance.now();
     }
+    // The first signal to a process that leaves of its own accord asks for what it is doing already.
+    if (leaving) return;
     log.info({ signal }, 'shutting down');
     leave(0);
   };
   const leave = (status: number) => {
-    stoppedAt = performance.now();
+    leaving = true;
     void runShutdown(steps, log).then((failed) => process.exit(failed.length > 0 ? 1 : status));
   };
   process.on('SIGTERM', stop);
@@ -55,7 +58,7 @@ export function onSignal(steps: ShutdownStep[], log: Logger): (reason: string) =
   // Started by `bakehouse up`: the channel closes when that is gone, however it went, and nobody is left to stop us.
   if (process.channel) process.on('disconnect', () => stop('disconnect'));
   return (reason) => {
-    if (stoppedAt !== undefined) return;
+    if (leaving) return;
     log.fatal({ reason }, 'shutting down to be started anew');
     leave(1);
   };
