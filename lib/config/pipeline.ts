@@ -44,6 +44,12 @@ export const pipelineEnv = {
     1_000_000,
     'ready renders that one run of reconcile may have baked again; more look like another library or zone',
   ),
+  RECONCILE_MAX_DELETIONS: integer(
+    100,
+    0,
+    1_000_000,
+    'videos without a render that one run of reconcile may delete; where there are more it deletes none',
+  ),
   SWEEP_MS: integer(5 * seconds, 50, 1 * hours, 'milliseconds between two runs of each maintenance duty'),
 };
 

@@ -1,6 +1,7 @@
 import { and, asc, gt, isNotNull, sql } from 'drizzle-orm';
 import type { Db, Executor } from './client.ts';
 import type { Render } from './move.ts';
+import { retryConflict } from './outage.ts';
 import { requeueRenders } from './requeue.ts';
 import { rows } from './rows.ts';
 import { exerciseRenders } from './schema/index.ts';
@@ -36,8 +37,8 @@ export async function rebakeReady(
   const asTheyWere = sql`(r.id, r.generation, r.video_guid) in (
     select id, generation, video_guid
       from jsonb_to_recordset(${asExamined(renders)}::jsonb) as given(id uuid, generation int, video_guid text))`;
-  const requeued = await db.transaction((tx) =>
-    requeueRenders(tx, asTheyWere, { from: 'ready', cause: 'reconcile', forgetVideo }),
+  const requeued = await retryConflict(() =>
+    db.transaction((tx) => requeueRenders(tx, asTheyWere, { from: 'ready', cause: 'reconcile', forgetVideo })),
   );
   return new Set(requeued.map(({ id }) => id));
 }

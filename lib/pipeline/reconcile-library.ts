@@ -10,16 +10,35 @@ const STORED_PER_PAGE = 10_000;
 /** A claim of a render of this hash waits for the deletion: well below the limit of a statement. */
 const DELETE_MS = 10_000;
 
+type Orphan = Pick<ListedVideo, 'guid' | 'title'> & { recipeHashPrefix: string };
+
 /**
  * Goes through the library and deletes the videos of ours that no render knows, where they are old enough for no bake
- * to be about to tell of them.
+ * to be about to tell of them. Where they are many, it deletes none: a database that was restored, or another
+ * installation's, knows none of the videos that are there.
  */
 export async function reconcileLibrary(run: Run): Promise<void> {
   const { deps, options, report } = run;
+  const orphans = await findOrphans(run);
+  const limit = deps.config.RECONCILE_MAX_DELETIONS;
+  if (orphans.length > limit) {
+    report.left['deletion-limit'] += orphans.length;
+    deps.log.error({ orphans: orphans.length, limit }, 'too many videos have no render: is it the right database?');
+    return;
+  }
+  for (const orphan of orphans) {
+    if (options.signal.aborted) return;
+    await removeOrphan(run, orphan);
+  }
+}
+
+async function findOrphans(run: Run): Promise<Orphan[]> {
+  const { deps, options, report } = run;
   const { media, log } = deps;
   const { signal, videosPerPage: perPage = VIDEOS_PER_PAGE } = options;
+  const orphans: Orphan[] = [];
   let before = new Set<string>();
-  for (let page = 1; !signal.aborted; ) {
+  for (let page = 1; !signal.aborted; page += 1) {
     let listed: Awaited<ReturnType<typeof media.listVideos>>;
     try {
       listed = await media.listVideos({ page, perPage }, signal);
@@ -27,22 +46,18 @@ export async function reconcileLibrary(run: Run): Promise<void> {
       log.warn({ err, page }, 'videos could not be listed');
       report.failed['video-list'] += 1;
       report.complete = false;
-      return;
+      break;
     }
     // A video made meanwhile pushes others onto the next page.
     const fresh = listed.videos.filter(({ guid }) => !before.has(guid));
-    const deleted = await settleVideos(run, fresh);
-    // One deleted pulls others onto this one, so that it is looked at again.
-    before = new Set([...listed.videos.map(({ guid }) => guid), ...(deleted > 0 ? before : [])]);
-    if (deleted > 0) continue;
-    if (!listed.more) return;
-    page += 1;
+    orphans.push(...(await orphansAmong(run, fresh)));
+    before = new Set(listed.videos.map(({ guid }) => guid));
+    if (!listed.more) break;
   }
+  return orphans;
 }
 
-/** Answers how many of them were deleted at Bunny. */
-async function settleVideos(run: Run, videos: readonly ListedVideo[]): Promise<number> {
-  const { deps, options, report } = run;
+async function orphansAmong({ deps, options, report }: Run, videos: readonly ListedVideo[]): Promise<Orphan[]> {
   report.seen.videos += videos.length;
   const ours = videos.flatMap(({ recipeHashPrefix, ...video }) =>
     recipeHashPrefix === null ? [] : [{ ...video, recipeHashPrefix }],
@@ -52,22 +67,17 @@ async function settleVideos(run: Run, videos: readonly ListedVideo[]): Promise<n
     deps.database.db,
     ours.map(({ guid }) => guid),
   );
-  let deleted = 0;
-  for (const video of ours) {
-    if (!unknown.has(video.guid) || options.signal.aborted) continue;
-    const age = video.uploadedAt === null ? null : Date.now() - Date.parse(video.uploadedAt);
+  return ours.filter(({ guid, uploadedAt }) => {
+    if (!unknown.has(guid)) return false;
+    const age = uploadedAt === null ? null : Date.now() - Date.parse(uploadedAt);
     if (age === null) report.left['age-unknown'] += 1;
     else if (age < options.graceMs) report.left['within-grace'] += 1;
-    else if (await removeOrphan(run, video)) deleted += 1;
-  }
-  return deleted;
+    else return true;
+    return false;
+  });
 }
 
-/** True where the video was there and is not any more. */
-async function removeOrphan(
-  { deps, options, report, done }: Run,
-  video: { guid: string; title: string; recipeHashPrefix: string },
-): Promise<boolean> {
+async function removeOrphan({ deps, options, report, done }: Run, video: Orphan): Promise<void> {
   const { database, media, log } = deps;
   const { guid, recipeHashPrefix: hashPrefix } = video;
   // Not thrown, or it could not be told from what Postgres throws.
@@ -84,12 +94,10 @@ async function removeOrphan(
     if (outcome.code === 'conflict') report.left['foreign-video'] += 1;
     else report.failed.deletion += 1;
     log.warn({ err: outcome, detail: outcome.detail, guid }, 'video not deleted');
-    return false;
+    return;
   }
   if (outcome === 'leased') report.left.leased += 1;
-  if (outcome !== true) return false;
-  done({ do: 'delete', videoGuid: guid, detail: video.title });
-  return !options.dryRun;
+  if (outcome === true) done({ do: 'delete', videoGuid: guid, detail: video.title });
 }
 
 /**

@@ -29,6 +29,8 @@ export const LEFT = [
   'moved-on',
   /** So many new generations were started that something else must be wrong. */
   'rebake-limit',
+  /** So many videos have no render that something else must be wrong: none of them was deleted. */
+  'deletion-limit',
   /** A video that is not of our making. */
   'foreign-video',
   /** A video without a render, younger than the grace period. */

@@ -6,7 +6,7 @@ import type { ReconcileAction, ReconcileReport } from './reconcile-report.ts';
 import type { TranscodeDeps } from './transcode.ts';
 
 export interface ReconcileDeps extends TranscodeDeps {
-  config: TranscodeDeps['config'] & Pick<PipelineConfig, 'RECONCILE_MAX_REBAKES'>;
+  config: TranscodeDeps['config'] & Pick<PipelineConfig, 'RECONCILE_MAX_REBAKES' | 'RECONCILE_MAX_DELETIONS'>;
   database: Database;
   media: Inventory & { videoStatus(guid: string, signal?: AbortSignal): Promise<VideoStatus> };
 }

@@ -262,6 +262,19 @@ describe('a video without a render', () => {
     expect((await render(ids[0]!)).videoGuid).toBe(guid);
   });
 
+  it('is kept with all others where they are many: it may be another database', async () => {
+    const guids = [
+      await emptyVideo(),
+      await emptyVideo(title(shaOf('second'))),
+      await emptyVideo(title(shaOf('third'))),
+    ];
+    const config = { RECONCILE_MAX_DELETIONS: '2' };
+    expect((await run({ config })).counts).toMatchObject({ 'left deletion-limit': 3 });
+    expect((await run({ config })).counts).not.toHaveProperty('delete');
+    expect(await Promise.all(guids.map(exists))).toEqual([true, true, true]);
+    expect((await run({ config: { RECONCILE_MAX_DELETIONS: '3' } })).counts).toMatchObject({ delete: 3 });
+  });
+
   it('is found on every page, though the deletions before it move the pages', async () => {
     const kept = await Promise.all(Array.from({ length: 7 }, (_, at) => emptyVideo(`Holiday ${at}`)));
     for (let at = 0; at < 33; at++) await emptyVideo(title(shaOf(`orphan ${at}`)));
