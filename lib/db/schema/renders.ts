@@ -87,7 +87,6 @@ export const exerciseRenders = pgTable(
   },
   (t) => [
     unique('exercise_renders_key').on(t.exerciseId, t.recipeHash, t.language),
-    index('exercise_renders_claim_idx').on(t.urgent.desc(), t.fairTag).where(sql`${t.status} = 'pending'`),
     index('exercise_renders_dispatch_idx').on(t.dispatchedAt).where(sql`${t.status} = 'pending'`),
     index('exercise_renders_lease_idx').on(t.leaseExpiresAt).where(sql`${t.status} = 'rendering'`),
     index('exercise_renders_transcode_idx').on(t.transcodeDeadlineAt).where(sql`${t.status} = 'transcoding'`),

@@ -1,0 +1,1 @@
+DROP INDEX "exercise_renders_claim_idx";
