@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lease } from '../../lib/db/move.ts';
-import { isDatabaseAway } from '../../lib/db/outage.ts';
+import { isConflict, isDatabaseAway } from '../../lib/db/outage.ts';
 import { heartbeat } from '../../lib/db/renders.ts';
 import type { WorkerDeps } from './deps.ts';
 
@@ -16,7 +16,7 @@ export interface HeldLease extends Lease {
   /** Ends the heartbeats. One still under way can do no harm: it only carries this claim's own token. */
   release(): void;
   /**
-   * Makes a write of this claim, again and again while Postgres is away and the lease may still hold: what took minutes
+   * Makes a write of this claim, again and again while Postgres is away, or gave it up for another, and the lease may still hold: what took minutes
    * to bake should not be lost to a restart that takes seconds.
    */
   write<T>(work: () => Promise<T>): Promise<T>;
@@ -83,7 +83,8 @@ export function holdLease(
           return await work();
         } catch (error) {
           const stopped = controller.signal.reason === 'shutdown' || controller.signal.reason === 'lease-lost';
-          if (!isDatabaseAway(error) || stopped || !mayHold()) throw error;
+          const passes = isDatabaseAway(error) || isConflict(error);
+          if (!passes || stopped || !mayHold()) throw error;
           await delay(RETRY_MS);
         }
       }

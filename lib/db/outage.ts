@@ -38,7 +38,7 @@ export function isDatabaseAway(error: unknown): boolean {
 }
 
 /** Postgres gave up this transaction so that another could go on: the same again will do. */
-function isConflict(error: unknown): boolean {
+export function isConflict(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && (at.code === '40P01' || at.code === '40001')) return true;
   }

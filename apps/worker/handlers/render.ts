@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Permit } from '../../../lib/cache/limiter.ts';
 import type { Render } from '../../../lib/db/move.ts';
+import { retryConflict } from '../../../lib/db/outage.ts';
 import {
   claimRender,
   deadLetter,
@@ -39,13 +40,14 @@ export function renderHandler(deps: WorkerDeps): Handler<'render'> {
     if (!permit) return later(signal.reason as StopCause, 0);
     try {
       const token = randomUUID();
-      const claimed = await claimRender(deps.database.db, {
+      const claim = {
         id: payload.renderId,
         generation: payload.generation,
         token,
         by: deps.config.WORKER_NAME,
         leaseMs: deps.config.RENDER_LEASE_MS,
-      });
+      };
+      const claimed = await retryConflict(() => claimRender(deps.database.db, claim));
       deps.metrics.claims.inc({ result: claimed ? 'claimed' : 'not-claimable' });
       return claimed
         ? await bake(deps, claimed, { token, permit, jobSignal: signal })

@@ -6,6 +6,7 @@ import { assignProgram } from '../../../lib/db/assignments.ts';
 import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import { fairOrder, isDue, priorityOf } from '../../../lib/db/fairness.ts';
 import { cancelByOperator } from '../../../lib/db/operate.ts';
+import { retryConflict } from '../../../lib/db/outage.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { claimRender, deadLetter, markUploaded, retryRender } from '../../../lib/db/renders.ts';
 import { requeueRenders } from '../../../lib/db/requeue.ts';
@@ -50,7 +51,8 @@ async function take(end: 'uploaded' | 'failed' | 'retry') {
   const taken = await next();
   if (!taken) return null;
   const lease = { id: taken.id, token: randomUUID() };
-  await claimRender(database.db, { ...taken, token: lease.token, by: 'worker-1', leaseMs: 60_000 });
+  const claim = { ...taken, token: lease.token, by: 'worker-1', leaseMs: 60_000 };
+  await retryConflict(() => claimRender(database.db, claim));
   if (end === 'failed') await deadLetter(database.db, lease, ERROR);
   if (end === 'retry') await retryRender(database.db, lease, { error: ERROR, delayMs: 600_000 });
   if (end === 'uploaded') {
