@@ -11,6 +11,8 @@ export const BASE_STEP = 500_000;
 /**
  * The queue's priority of a render: its round counted from a base that follows the clock, and inside a round the urgent
  * first. A round before the base, which only a render kept waiting can have, is among the first of all.
+ *
+ * `priorityOf` of lib/db/fairness.ts is the same for whole sets of rows, and is held against this one by property.
  */
 export function queuePriority({ fairTag, urgent }: { fairTag: number; urgent: boolean }, virtualNow: number): number {
   const base = Math.floor(virtualNow / BASE_STEP) * BASE_STEP;

@@ -111,7 +111,9 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
     if (lost.length === 0) return;
     try {
       // A Redis that was flushed knows no job, and so nobody who could have been given it: the row's lease decides alone.
-      if (!(await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS))) {
+      // Nor has anybody one that ended: it was added again after a flush, taken, and found to be claimed already.
+      const job = await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS);
+      if (!job || job.finishedOn !== undefined) {
         if (lost.some(({ forgotten }) => !forgotten))
           log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
         for (const each of lost) each.forgotten = true;

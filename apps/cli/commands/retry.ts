@@ -14,7 +14,7 @@ interface Options extends SelectionOptions {
 export const retryCommand = () =>
   withSelection(new Command('retry'))
     .description('make failed renders again, in a new generation; one that waits for a later attempt is due at once')
-    .option('--force', 'also make anew what is ready: its players get "preparing" until then')
+    .option('--force', 'also what is ready, which gets a new video: its players get "preparing" until then')
     .option('--dry-run', 'only say what would be done')
     .option('--json', 'as one line of JSON')
     .option(...DATA_DIR_OPTION)

@@ -77,10 +77,9 @@ export async function startStack({ config, fresh, log, onStep = () => {} }: Stac
   });
   const apps = new Map<AppName, AppProcess>();
   const stop = async () => {
-    await withdrawRunning(dataDir);
     for (const app of ['edge', 'worker', 'media', 'bunny-sim'] as const)
       await apps.get(app)?.stop(STOP_DEADLINE_MS[app]);
-    await services.stop();
+    await withdrawRunning(dataDir).finally(services.stop);
   };
   try {
     // Only now: the lock on the folder is ours.
