@@ -22,7 +22,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
-    testTimeout: 30_000,
+    // For a test that hangs, not for how fast anything is: real encoders share two cores with another file's.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
   },
