@@ -25,7 +25,7 @@ export interface FleetOptions {
   timeoutMs?: number;
 }
 
-/** What the library and the storage zone hold, as any target answers it. */
+/** What the library and the storage zone hold, whichever target is asked. */
 export type Inventory = Pick<
   MediaClient,
   'listVideos' | 'deleteVideo' | 'listStored' | 'checkArtefacts' | 'rebuildManifest'
