@@ -21,6 +21,7 @@ export async function tellFinished(
 ): Promise<void> {
   const told = new Set<string>();
   const edge = new PQueue({ concurrency: 10 });
+  let failure: unknown;
   const deadline = performance.now() + deadlineMs;
   const { id, videoGuid, status } = exerciseRenders;
   for (;;) {
@@ -28,13 +29,17 @@ export async function tellFinished(
     const fresh = transcoding.filter((render) => !told.has(render.id));
     for (const render of fresh) {
       told.add(render.id);
-      void edge.add(async () => {
-        const event = { videoGuid: render.videoGuid ?? '', libraryId: 1, status: FINISHED, body: '{}' };
+      const event = { videoGuid: render.videoGuid ?? '', libraryId: 1, status: FINISHED, body: '{}' };
+      const deliver = async () => {
         const stored = await storeWebhookEvent(db, { ...event, verifiedBy: 'signature' });
         await announce(stored.id);
+      };
+      edge.add(deliver).catch((error: unknown) => {
+        failure ??= error;
       });
     }
     if (told.size >= expected() && transcoding.length === 0) return;
+    if (failure !== undefined) throw failure;
     if (transcoding.length === 0) await expectNoFailure(db);
     if (performance.now() > deadline)
       throw new Error(`only ${told.size} of ${expected()} renders were uploaded in time`);

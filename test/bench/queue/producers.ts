@@ -50,6 +50,8 @@ export const PRODUCERS: Record<Setup['variant'], Open> = {
       supervise: false,
       schedule: false,
     });
+    // What fails here fails the call, too.
+    boss.on('error', () => {});
     await boss.start();
     return {
       enqueue: async (renders) => {
