@@ -1,3 +1,5 @@
+import type { Result } from 'ioredis';
+
 /**
  * The limiter's Lua scripts. Keys: the permits, a sorted set of `<uuid> <target>` by expiry in milliseconds; what is
  * announced, a hash of `<target> <instance>` to `<slots> <expiry>`; the processes that wait for a permit, a sorted set by
@@ -33,13 +35,13 @@ end
  * Who has not waited yet leaves what is free to those who do, once: a busy worker hears first of the permit that it gives
  * back, and would take it again and again.
  */
-export const ACQUIRE = `${NOW}
+const ACQUIRE = `${NOW}
 local announced = KEYS[2]
 ${SLOTS}
 local expiry, limit, id, asker, targets = now + ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[6])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
-for i = 7 + targets, #ARGV do redis.call('ZADD', KEYS[1], expiry, ARGV[i]) end
+for i = 7 + targets, #ARGV do redis.call('ZADD', KEYS[1], 'NX', expiry, ARGV[i]) end
 local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 local used = {}
 for _, member in ipairs(members) do
@@ -71,12 +73,12 @@ return {'granted', best, capacity}
 `;
 
 /** KEYS permits. ARGV permit's ms, members. Adds those that are missing. */
-export const RENEW = `${NOW}
+const RENEW = `${NOW}
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[i]) end
 `;
 
 /** KEYS announced. ARGV field, slots, announcement's ms. Answers the sum of all slots. */
-export const ANNOUNCE = `${NOW}
+const ANNOUNCE = `${NOW}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. (now + ARGV[3]))
 local announced = KEYS[1]
 ${SLOTS}
@@ -84,6 +86,25 @@ return total
 `;
 
 /** KEYS permits. ARGV ms, member. Lets a permit that nobody holds any more end then, and no sooner. */
-export const OUTLIVE = `${NOW}
+const OUTLIVE = `${NOW}
 redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])
 `;
+
+/** As commands of a connection, which then sends a script's text only to a Redis that does not know it yet. */
+export const LIMITER_SCRIPTS = {
+  acquirePermit: { lua: ACQUIRE, numberOfKeys: 3 },
+  renewPermits: { lua: RENEW, numberOfKeys: 1 },
+  announceSlots: { lua: ANNOUNCE, numberOfKeys: 1 },
+  outlivePermit: { lua: OUTLIVE, numberOfKeys: 1 },
+};
+
+type Argument = string | number;
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    acquirePermit(...given: Argument[]): Result<[kind: string, target: string, capacity: number], Context>;
+    renewPermits(...given: Argument[]): Result<null, Context>;
+    announceSlots(...given: Argument[]): Result<number, Context>;
+    outlivePermit(...given: Argument[]): Result<null, Context>;
+  }
+}

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { ACQUIRE, ANNOUNCE, OUTLIVE, RENEW } from './limiter-scripts.ts';
+import { LIMITER_SCRIPTS } from './limiter-scripts.ts';
 
 export interface LimiterOptions {
   redisUrl: string;
@@ -79,6 +79,7 @@ export function openLimiter(options: LimiterOptions): Limiter {
     // A connection that has died without a word is replaced; TCP itself may need a quarter of an hour to notice.
     socketTimeout: 5_000,
     retryStrategy: (times) => Math.min(1_000, 100 * times),
+    scripts: LIMITER_SCRIPTS,
   });
   redis.on('error', (err) => log.debug({ err }, 'redis connection'));
 
@@ -98,7 +99,7 @@ export function openLimiter(options: LimiterOptions): Limiter {
   const renew = async () => {
     if (held.size === 0) return;
     try {
-      await redis.eval(RENEW, 1, keys[0], permitMs, ...held.keys());
+      await redis.renewPermits(keys[0], permitMs, ...held.keys());
       heard(false);
     } catch (err) {
       heard(true, err);
@@ -117,7 +118,7 @@ export function openLimiter(options: LimiterOptions): Limiter {
         renewing = undefined;
       }
       // Where this is not heard, the permit ends by itself.
-      const given = keptMs > 0 ? redis.eval(OUTLIVE, 1, keys[0], keptMs, member) : redis.zrem(keys[0], member);
+      const given = keptMs > 0 ? redis.outlivePermit(keys[0], keptMs, member) : redis.zrem(keys[0], member);
       given.catch((err) => log.debug({ err }, 'permit not released'));
     };
     return { kind: 'granted', permit: { target, release } };
@@ -134,8 +135,8 @@ export function openLimiter(options: LimiterOptions): Limiter {
     acquire: async (targets) => {
       const id = randomUUID();
       try {
-        const reply = (await redis.eval(
-          ...[ACQUIRE, 3, ...keys, permitMs, options.capacity ?? -1, id, asker, WAITING_MS],
+        const reply = (await redis.acquirePermit(
+          ...[...keys, permitMs, options.capacity ?? -1, id, asker, WAITING_MS],
           ...[targets.length, ...targets, ...held.keys()],
         )) as [kind: Acquired['kind'], target: string, capacity: number];
         heard(false);
@@ -153,9 +154,9 @@ export function openLimiter(options: LimiterOptions): Limiter {
     },
     announce: async (target, instance, slots) => {
       try {
-        const total = await redis.eval(ANNOUNCE, 1, keys[1], `${target} ${instance}`, slots, announcedMs);
+        const total = await redis.announceSlots(keys[1], `${target} ${instance}`, slots, announcedMs);
         heard(false);
-        capacity = options.capacity ?? Number(total);
+        capacity = options.capacity ?? total;
       } catch (err) {
         heard(true, err);
       }
