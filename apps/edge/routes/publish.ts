@@ -3,6 +3,7 @@ import { listProgramRenders, type ProgramRender } from '../../../lib/db/program-
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { renderStatus } from '../../../lib/domain/render-states.ts';
 import { AppError } from '../../../lib/errors.ts';
+import { createTurns } from '../../../lib/turns.ts';
 import { allow, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
 import { mirrorBriefly } from '../mirror-briefly.ts';
@@ -112,14 +113,15 @@ export function publishRoutes(deps: EdgeDeps) {
     };
   };
 
+  const inTurn = createTurns();
+
   return createRouter()
     .openapi(publish, async (c) => {
       const { who } = c.var;
-      const published = await publishProgram(db, {
-        programId: c.req.valid('param').id,
-        orgId: who.org,
-        by: who.sub,
-      });
+      const programId = c.req.valid('param').id;
+      // One specialist's publishes wait for each other in Postgres, too, but each with a connection in its hand: a dozen
+      // at once would leave none for anybody else.
+      const published = await inTurn(who.sub, () => publishProgram(db, { programId, orgId: who.org, by: who.sub }));
       await mirrorBriefly(deps.mirror, published.touched);
       return c.json(published.counts, 202);
     })

@@ -1,5 +1,6 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Db } from '../../../lib/db/client.ts';
 import { exerciseRenders, organisations } from '../../../lib/db/schema/index.ts';
 import { anExercise, aProgram } from '../../support/clinic.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -21,6 +22,12 @@ beforeAll(async () => {
   exercise = await seed(edge);
 });
 afterAll(() => edge.close());
+
+async function waitingForLocks(db: Db): Promise<number> {
+  const { rows } = await db.execute(sql`select count(*)::int as waiting from pg_locks l
+    join pg_stat_activity a on a.pid = l.pid where a.datname = current_database() and not l.granted`);
+  return (rows[0] as { waiting: number }).waiting;
+}
 
 describe('publishing', () => {
   it('answers 202 with counts and puts the renders into the queue', async () => {
@@ -49,6 +56,23 @@ describe('publishing', () => {
     const id = await aProgram(edge.db, who.manager.org, []);
     const problem = await problemOf(await edge.call('POST', `/v1/programs/${id}/publish`, { as }));
     expect(problem).toMatchObject({ httpStatus: 422, code: 'not_publishable' });
+  });
+
+  it('leaves Postgres to others while one specialist publishes many programmes at once', async () => {
+    const items = [[{ exerciseId: exercise }]];
+    const ids = await Promise.all(Array.from({ length: 6 }, () => aProgram(edge.db, who.manager.org, items)));
+    const holder = await edge.deps.database.connect();
+    try {
+      await holder.query(`select pg_advisory_lock(hashtextextended('fair:${as.sub}', 0))`);
+      const publishes = ids.map((id) => edge.call('POST', `/v1/programs/${id}/publish`, { as }));
+      await expect.poll(() => waitingForLocks(edge.db)).toBe(1);
+      expect((await edge.call('GET', `/v1/programs/${ids[0]}`, { as: who.manager })).status).toBe(200);
+      expect(await waitingForLocks(edge.db)).toBe(1);
+      await holder.query('select pg_advisory_unlock_all()');
+      for (const response of await Promise.all(publishes)) expect(response.status).toBe(202);
+    } finally {
+      holder.release(true);
+    }
   });
 
   it('answers within a second where Redis is down', async () => {
