@@ -10,7 +10,7 @@ const { values: options } = parseArgs({
   options: {
     renders: { type: 'string', default: '10000' },
     runs: { type: 'string', default: '3' },
-    concurrency: { type: 'string', default: '8,32' },
+    concurrency: { type: 'string', default: '16' },
     only: { type: 'string', default: VARIANTS.join(',') },
     json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
@@ -47,16 +47,16 @@ const measure = (concurrency: number) =>
   });
 
 const rows: Row[] = [];
-const rates = new Map<Variant, number[]>(variants.map((variant) => [variant, []]));
+const ratios = new Map<Variant, number[]>(variants.map((variant) => [variant, []]));
 const overheads: number[] = [];
 for (const concurrency of concurrencies) {
   const { bare, lifecycle } = await measure(concurrency);
   const bareRate = median(bare);
   rows.push({ concurrency, variant: 'bare BullMQ', 'renders/s': round(bareRate), 'ms/render': round(1000 / bareRate) });
+  const ours = lifecycle.get('bakehouse') ?? [];
   for (const [variant, figures] of lifecycle) {
     const rate = median(figures.map((figure) => figure.rendersPerSecond));
     const cpu = (name: keyof Figures['cpuMs']) => round(median(figures.map((figure) => figure.cpuMs[name])));
-    rates.get(variant)?.push(rate);
     rows.push({
       concurrency,
       variant,
@@ -67,20 +67,23 @@ for (const concurrency of concurrencies) {
       Postgres: cpu('postgres'),
       Redis: cpu('redis'),
     });
+    // A machine that is shared changes its pace by a third within minutes: each run of ours is held against theirs of
+    // the same turn.
+    const perTurn = figures.map(
+      (theirs, turn) => (ours[turn]?.rendersPerSecond ?? Number.NaN) / theirs.rendersPerSecond,
+    );
+    ratios.get(variant)?.push(median(perTurn));
     if (variant === 'bakehouse') overheads.push(round(1000 / rate - 1000 / bareRate));
   }
 }
-/** Of each pair of medians, ours as a share of theirs. */
-const ratios = (rival: Variant) =>
-  (rates.get('bakehouse') ?? []).map((ours, at) => ours / (rates.get(rival)?.[at] ?? Number.NaN));
-
-const checks = POSTGRES_QUEUES.filter((rival) => variants.includes(rival)).flatMap((rival) =>
-  ratios(rival).map((ratio, at) => ({
-    name: `renders/s of bakehouse, as a multiple of ${rival}, at concurrency ${concurrencies[at]}`,
-    value: round(ratio),
-    op: '>=' as const,
-    target: 1,
-  })),
+const checks = POSTGRES_QUEUES.filter((rival) => variants.includes(rival) && variants.includes('bakehouse')).flatMap(
+  (rival) =>
+    (ratios.get(rival) ?? []).map((ratio, at) => ({
+      name: `renders/s of bakehouse, as a multiple of ${rival} in the same turn, median, at concurrency ${concurrencies[at]}`,
+      value: round(ratio),
+      op: '>=' as const,
+      target: 1,
+    })),
 );
 const about = [
   `${renders} renders from publish to ready, ${runs} runs in turns, medians; ${warmUp} before each run to warm up.`,
