@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Recipe, recipeHash } from '../domain/recipe.ts';
+import type { Recipe } from '../domain/recipe.ts';
 import { msOfFrame } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
 import { OWN_FORMATS } from '../ffmpeg/argv.ts';
@@ -12,6 +12,7 @@ import type { ComposeDeps } from './compose.ts';
 import type { RebuildAnswer, RebuildRequest } from './contract.ts';
 import { withJobDir } from './job-dir.ts';
 import { buildManifest, type Manifest, type StoredFile } from './manifest.ts';
+import { checkRecipe } from './request.ts';
 import { soundedTimeline } from './sounds.ts';
 import { measureFile } from './soundtrack.ts';
 import { fileName, type SizeOf, storedFiles } from './stored-files.ts';
@@ -36,7 +37,7 @@ export function rebuildManifest(
   request: RebuildOptions,
   signal: AbortSignal,
 ): Promise<RebuildAnswer> {
-  if (recipeHash(request.recipe) !== request.recipeHash) throw new AppError('recipe_invalid');
+  checkRecipe(request.recipe, request.recipeHash);
   return withJobDir(deps.workDir, async (jobDir) => {
     const { recipe, masterSha256 } = request;
     const timeline = soundedTimeline(recipe, await stageClips(deps, request, jobDir, signal));

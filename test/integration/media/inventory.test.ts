@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { normaliseRecipe, recipeHash } from '../../../lib/domain/recipe.ts';
 import type { AssetAnswer, ComposeRequest, RebuildRequest } from '../../../lib/media/contract.ts';
 import { makeClip, makeTone } from '../../support/ffmpeg.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
@@ -267,6 +268,10 @@ describe('a rebuilt manifest', () => {
     await expect(media.client.rebuildManifest({ ...row, recipeHash: hash('0') })).rejects.toMatchObject({
       code: 'recipe_invalid',
     });
+    const recipe = normaliseRecipe({ ...row.recipe, sets: 20, reps: 100, restSeconds: 600 });
+    await expect(
+      media.client.rebuildManifest({ ...row, recipe, recipeHash: recipeHash(recipe) }),
+    ).rejects.toMatchObject({ code: 'recipe_too_long' });
     await media.sim.faults({ rate5xx: 1 });
     await expect(media.client.rebuildManifest(row)).rejects.toMatchObject({ code: 'storage_failed' });
   });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Env } from '../../../lib/config/env.ts';
+import { cancelByOperator } from '../../../lib/db/operate.ts';
 import { createMediaClient } from '../../../lib/media/client.ts';
 import { useAppProcesses } from '../../support/app-process.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -150,6 +151,23 @@ describe('a worker', { timeout: 150_000 }, () => {
     await isGone(bake);
     expect((await victim.child).exitCode).toBe(0);
     expect(await pipeline.causes(id)).toEqual(['published', 'claim', 'shutdown']);
+  });
+
+  it('whose render is cancelled in the middle of its bake: its next heartbeat stops ffmpeg, and nothing was uploaded', async () => {
+    const victim = await startVictim();
+    const id = await pipeline.publish(source, SLOW);
+    const bake = await bakeUnderWay(id);
+    await cancelByOperator(database.db, [id], 'cancelled by a test');
+    await waitFor(async () => (await victim.ends('lease-lost')) === 1, {
+      label: 'the cancel to be noticed',
+      timeoutMs: LEASE_MS + 5_000,
+    });
+    await isGone(bake);
+    const row = await pipeline.render(id);
+    expect(row).toMatchObject({ status: 'failed', errorCode: 'cancelled', leaseToken: null });
+    expect(await atBunny(sim, row.recipeHash)).toEqual({ videos: [], uploads: 0 });
+    expect(await pipeline.causes(id)).toEqual(['published', 'claim', 'cancelled by a test']);
+    expect(await pipeline.notifications()).toEqual([]);
   });
 
   it('frozen past its lease and woken in the middle of its bake drops its call and changes nothing', async () => {
