@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { ConfigError } from '../../lib/config/env.ts';
+import { whyStatementFailed } from '../../lib/db/outage.ts';
 import { AppError } from '../../lib/errors.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -28,7 +29,16 @@ const program = new Command('bakehouse')
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof AppError) return [error.message, error.detail].filter(Boolean).join('\n');
+  const refused = whyStatementFailed(error);
+  if (refused !== undefined) return `Postgres: ${refused}`;
   return error instanceof Error ? error.message : String(error);
+}
+
+// Whoever reads may have had enough (`| head`); what was begun is done all the same.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 }
 
 program.parseAsync().catch((error: unknown) => {

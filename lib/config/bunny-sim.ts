@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commonEnv, type Env, flag, integer, parseEnv, port, secret, url } from './env.ts';
+import { commonEnv, type Env, flag, integer, parseEnv, port, secret, url, wholeNumber } from './env.ts';
 
 const faults = z
   .string()
@@ -34,11 +34,7 @@ const schema = z.object({
   FFMPEG_PATH: z.string().optional(),
   FFPROBE_PATH: z.string().optional(),
   PATH: z.string().optional(),
-  BUNNY_LIBRARY_ID: z.coerce
-    .number({ error: 'expects the number of the video library' })
-    .int()
-    .positive()
-    .describe('the number of the video library'),
+  BUNNY_LIBRARY_ID: wholeNumber(1, Number.MAX_SAFE_INTEGER, 'the number of the video library'),
   BUNNY_STREAM_KEY: secret("the library's read/write key"),
   BUNNY_READ_ONLY_KEY: secret("the library's read-only key, which also signs webhooks"),
   BUNNY_STORAGE_ZONE: z

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { commonEnv, type Env, mediaUrls, parseEnv, postgresUrl, redisPrefix, redisUrl, secret, url } from './env.ts';
+import {
+  commonEnv,
+  type Env,
+  mediaUrls,
+  optionalPort,
+  parseEnv,
+  postgresUrl,
+  redisPrefix,
+  redisUrl,
+  secret,
+  url,
+} from './env.ts';
 import { pipelineEnv } from './pipeline.ts';
 
 const schema = z.object({
@@ -14,7 +25,7 @@ const schema = z.object({
   JWT_SECRET: z.string().optional(),
   JWT_ISSUER: z.string().optional(),
   JWT_AUDIENCE: z.string().optional(),
-  EDGE_PORT: z.coerce.number().int().min(0).max(65535).optional(),
+  EDGE_PORT: optionalPort,
   BUNNY_STREAM_URL: url('Bunny Stream; a simulator is started where it is not set').optional(),
   FFMPEG_PATH: z.string().optional(),
   FFPROBE_PATH: z.string().optional(),

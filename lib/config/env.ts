@@ -4,7 +4,7 @@ import { z } from 'zod';
 export class ConfigError extends Error {
   readonly problems: string[];
   constructor(app: string, problems: string[]) {
-    super(`${app} cannot start, its configuration is not valid:\n${problems.map((p) => `  - ${p}`).join('\n')}`);
+    super(`the configuration of ${app} is not valid:\n${problems.map((p) => `  - ${p}`).join('\n')}`);
     this.name = 'ConfigError';
     this.problems = problems;
   }
@@ -14,10 +14,12 @@ export type Env = Record<string, string | undefined>;
 
 /**
  * Parses environment variables by a flat zod object whose keys are the variables' names.
- * An empty variable counts as unset. All problems are reported at once, as `NAME: what it expects`.
+ * A variable that is empty, or blank, counts as unset. All problems are reported at once, as `NAME: what it expects`.
  */
 export function parseEnv<T extends z.ZodObject>(app: string, schema: T, env: Env = process.env): z.infer<T> {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''),
+  );
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new ConfigError(
@@ -36,23 +38,25 @@ function describe(schema: z.ZodObject, name: string): string | undefined {
 }
 
 /** Field builders, so that every app words its expectations alike. */
-export const port = (fallback: number) =>
-  z.coerce
-    .number({ error: 'expects a port number' })
-    .int()
-    .min(0)
-    .max(65535, 'expects a port number up to 65535')
-    .default(fallback)
-    .describe(`a port number; 0 takes any free one (default ${fallback})`);
+export const wholeNumber = (min: number, max: number, what: string) =>
+  z
+    .preprocess(
+      // Not Number() for every text, to which "0x10", "1e3" and " " are numbers, too.
+      (value) => (typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value),
+      z
+        .int({ error: `expects a whole number: ${what}` })
+        .min(min, `expects at least ${min}: ${what}`)
+        .max(max, `expects at most ${max}: ${what}`),
+    )
+    .describe(what);
 
 export const integer = (fallback: number, min: number, max: number, what: string) =>
-  z.coerce
-    .number({ error: `expects a whole number: ${what}` })
-    .int(`expects a whole number: ${what}`)
-    .min(min, `expects at least ${min}: ${what}`)
-    .max(max, `expects at most ${max}: ${what}`)
-    .default(fallback)
-    .describe(`${what} (default ${fallback})`);
+  wholeNumber(min, max, what).default(fallback).describe(`${what} (default ${fallback})`);
+
+const portNumber = wholeNumber(0, 65_535, 'a port number (0 takes any free one)');
+export const optionalPort = portNumber.optional();
+export const port = (fallback: number) =>
+  portNumber.default(fallback).describe(`a port number; 0 takes any free one (default ${fallback})`);
 
 export const url = (what: string, protocols: readonly string[] = ['http:', 'https:']) =>
   z
@@ -95,9 +99,14 @@ export const mediaUrls = commaList('URLs (http:// or https://) of the media serv
 
 /** What every app reads. */
 export const commonEnv = {
-  NODE_ENV: z.enum(['production', 'development', 'test']).default('development').describe('production or development'),
+  NODE_ENV: z
+    .enum(['production', 'development', 'test'], { error: 'expects production or development' })
+    .default('development')
+    .describe('production or development'),
   LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      error: 'expects fatal, error, warn, info, debug, trace or silent',
+    })
     .default('info')
     .describe('a pino level (default info)'),
 };

@@ -21,7 +21,7 @@ export const pipelineEnv = {
     'renders that the queue holds at once; the rest waits in Postgres',
   ),
   READY_ON: z
-    .enum(['finished', 'playable'])
+    .enum(['finished', 'playable'], { error: 'expects finished or playable: how far Bunny must be' })
     .default('finished')
     .describe('finished or playable: how far Bunny must be'),
   TRANSCODE_POLL_MS: integer(60 * seconds, 100, 24 * hours, 'milliseconds between such questions'),

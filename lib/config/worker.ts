@@ -11,6 +11,7 @@ import {
   redisPrefix,
   redisUrl,
   secret,
+  wholeNumber,
 } from './env.ts';
 import { pipelineEnv } from './pipeline.ts';
 
@@ -27,13 +28,7 @@ const schema = z.object({
   MEDIA_URL: mediaUrls,
   MEDIA_TOKEN: secret('the bearer token that the media service accepts'),
   MEDIA_POLL_MS: integer(5 * seconds, 50, 10 * minutes, 'milliseconds between two looks at what media can take'),
-  MEDIA_CAPACITY: z.coerce
-    .number({ error: 'expects a whole number: bakes at once over all workers, instead of what media announces' })
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe('bakes at once over all workers, instead of what media announces'),
+  MEDIA_CAPACITY: wholeNumber(1, 10_000, 'bakes at once over all workers, instead of what media announces').optional(),
   MEDIA_LOCAL_CAP: integer(1, 1, 100, 'bakes that this worker starts at once while Redis does not answer'),
   WORKER_NAME: z
     .string()

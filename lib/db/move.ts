@@ -23,6 +23,7 @@ interface MoveOptions {
   error?: EventError;
   /** A select over `previous` that gives each row a new place in the fair order: `id`, `fair_key`, `fair_tag`. */
   places?: SQL;
+  /** At most so many, and none that somebody has locked: for sweeps, which one such row would keep from all the others. */
   limit?: number;
 }
 
@@ -79,7 +80,7 @@ export async function move(
       select r.id, r.status, r.recipe_hash, r.fair_key, r.fair_tag from exercise_renders r
        where r.status in (${allowed}) and ${rowsMeant}
        order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
-         for no key update
+         for no key update ${limit === undefined ? sql`` : sql`skip locked`}
     )${places ? sql`, places as (${places})` : sql``}, moved as (
       update exercise_renders r set ${sql.join(columns, sql`, `)}
         from previous ${places ? sql`join places using (id)` : sql``} where previous.id = r.id

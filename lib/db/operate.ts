@@ -153,12 +153,14 @@ export async function endWaits(db: Executor, ids: readonly string[]): Promise<st
 
 /**
  * Ends renders that are not to be made, whatever their state on the way. Who is at work on one finds its lease gone with
- * the next heartbeat, and nobody is notified. Answers the ids that were under way.
+ * the next heartbeat, and nobody is notified. A video at Bunny is given up: an operator cancels what hangs there, and a
+ * retry would find it again and wait for it anew. Answers the ids that were under way.
  */
 export async function cancelByOperator(db: Executor, ids: readonly string[], cause: string): Promise<string[]> {
   const cancelled = await move(db, 'cancel', {
     where: isOneOf(ids),
-    set: sql`not_before = null, fair_tag = ${tagOfCancelled}`,
+    set: sql`not_before = null, fair_tag = ${tagOfCancelled},
+      video_guid = case when r.status = 'transcoding' then null else r.video_guid end`,
     cause,
     error: { code: 'cancelled', message: ERRORS.cancelled.sentence },
   });

@@ -1,3 +1,5 @@
+import { DrizzleQueryError } from 'drizzle-orm';
+
 /**
  * The system's codes for a connection that cannot be made or has broken, and Postgres' own for a server that has no
  * connection to give (53300), took too long (57014), or gave up one of two that waited for each other (40001, 40P01):
@@ -53,4 +55,15 @@ export async function retryConflict<T>(work: () => Promise<T>): Promise<T> {
     if (!isConflict(error)) throw error;
     return work();
   }
+}
+
+/**
+ * What Postgres, or the system, said of a statement that failed; undefined for any other error. The message of such an
+ * error itself is the statement with its parameters: nothing for an operator, and not for a log.
+ */
+export function whyStatementFailed(error: unknown): string | undefined {
+  if (!(error instanceof DrizzleQueryError)) return undefined;
+  // A name with several addresses fails once for each.
+  const causes = error.cause instanceof AggregateError ? error.cause.errors : [error.cause];
+  return causes.map((cause: unknown) => (cause instanceof Error ? cause.message : String(cause))).join('; ');
 }

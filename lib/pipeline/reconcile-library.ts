@@ -10,20 +10,23 @@ const STORED_PER_PAGE = 10_000;
 /** A claim of a render of this hash waits for the deletion: well below the limit of a statement. */
 const DELETE_MS = 10_000;
 
+/** So many are deleted, whatever their share: a library may have begun with failures. */
+const FEW = 5;
+
 type Orphan = Pick<ListedVideo, 'guid' | 'title'> & { recipeHashPrefix: string };
 
 /**
  * Goes through the library and deletes the videos of ours that no render knows, where they are old enough for no bake
- * to be about to tell of them. Where they are many, it deletes none: a database that was restored, or another
- * installation's, knows none of the videos that are there.
+ * to be about to tell of them. Where they are many, or most of ours, it deletes none: a database that was restored, or
+ * another installation's, knows none of the videos that are there.
  */
 export async function reconcileLibrary(run: Run): Promise<void> {
   const { deps, options, report } = run;
-  const orphans = await findOrphans(run);
-  const limit = deps.config.RECONCILE_MAX_DELETIONS;
+  const { orphans, ours } = await findOrphans(run);
+  const limit = options.maxDeletions ?? Math.min(deps.config.RECONCILE_MAX_DELETIONS, Math.max(FEW, ours / 2));
   if (orphans.length > limit) {
     report.left['deletion-limit'] += orphans.length;
-    deps.log.error({ orphans: orphans.length, limit }, 'too many videos have no render: is it the right database?');
+    deps.log.error({ orphans: orphans.length, ours }, 'too many videos have no render: is it the right database?');
     return;
   }
   for (const orphan of orphans) {
@@ -32,11 +35,13 @@ export async function reconcileLibrary(run: Run): Promise<void> {
   }
 }
 
-async function findOrphans(run: Run): Promise<Orphan[]> {
+/** The orphans old enough, and how many videos are ours at all. */
+async function findOrphans(run: Run): Promise<{ orphans: Orphan[]; ours: number }> {
   const { deps, options, report } = run;
   const { media, log } = deps;
   const { signal, videosPerPage: perPage = VIDEOS_PER_PAGE } = options;
   const orphans: Orphan[] = [];
+  let ours = 0;
   let before = new Set<string>();
   for (let page = 1; !signal.aborted; page += 1) {
     let listed: Awaited<ReturnType<typeof media.listVideos>>;
@@ -50,11 +55,12 @@ async function findOrphans(run: Run): Promise<Orphan[]> {
     }
     // A video made meanwhile pushes others onto the next page.
     const fresh = listed.videos.filter(({ guid }) => !before.has(guid));
+    ours += fresh.filter(({ recipeHashPrefix }) => recipeHashPrefix !== null).length;
     orphans.push(...(await orphansAmong(run, fresh)));
     before = new Set(listed.videos.map(({ guid }) => guid));
     if (!listed.more) break;
   }
-  return orphans;
+  return { orphans, ours };
 }
 
 async function orphansAmong({ deps, options, report }: Run, videos: readonly ListedVideo[]): Promise<Orphan[]> {

@@ -16,6 +16,8 @@ export interface ReconcileOptions {
   dryRun: boolean;
   /** How old a video without a render must be to be deleted. */
   graceMs: number;
+  /** Deletes up to so many, whatever the configuration and their share of the library say: for who has looked at them. */
+  maxDeletions?: number;
   /** Aborting it ends the run soon; the report then is not complete. */
   signal?: AbortSignal;
   /** Told of everything done, or with `dryRun` planned. */

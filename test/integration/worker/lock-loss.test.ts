@@ -81,14 +81,26 @@ describe('FLUSHALL while a bake is under way', () => {
 });
 
 describe('a lock that is lost while the queue knows the job', () => {
-  it('ends the bake: the call is dropped, the render handed back without its attempt, and baked again', async () => {
+  it('ends the bake where somebody else has it: the call is dropped, the render handed back without its attempt, and baked again', async () => {
     const { admin, media, id, call } = await bakeUnderWay();
     media.script = finish;
     const [lock] = await admin.keys('bakehouse:renders:*:lock');
-    await admin.del(lock!);
+    await admin.set(lock!, 'the token of another', 'PX', 1_000);
     await call.gone;
     const [baked] = await pipeline.reaches([id], 'transcoding');
     expect(baked).toMatchObject({ attempts: 1 });
     expect(await pipeline.causes(id)).toEqual(['published', 'claim', 'lock-lost', 'claim', 'uploaded']);
+  });
+
+  it('ends nothing where it could only not be renewed: a Redis without memory', async () => {
+    const { admin, media, id, call } = await bakeUnderWay();
+    await admin.config('SET', 'maxmemory', '1');
+    await pause(RENEWALS_MS);
+    finish(call);
+    const [baked] = await pipeline.reaches([id], 'transcoding');
+    await admin.config('SET', 'maxmemory', '0');
+    expect(baked).toMatchObject({ attempts: 1 });
+    expect(media.calls).toHaveLength(1);
+    expect(await pipeline.causes(id)).toEqual(['published', 'claim', 'uploaded']);
   });
 });

@@ -42,6 +42,12 @@ describe('the configuration of the edge', () => {
     expect(problems).toMatch(/BUNNY_READ_ONLY_KEY: .*BUNNY_WEBHOOK_TOKEN/);
   });
 
+  it('takes a blank variable for unset, and for a number nothing but digits', () => {
+    expect(loadEdgeConfig({ ...good, EDGE_PORT: ' ', SWEEP_MS: '\t' })).toEqual(loadEdgeConfig(good));
+    for (const number of ['0x10', '1e3', '10.5', '5000 ', '+1', 'NaN'])
+      expect(problemsOf({ ...good, EDGE_PORT: number })).toEqual([expect.stringMatching(/^EDGE_PORT: expects /)]);
+  });
+
   it('leaves no way to run with an open webhook', () => {
     const { BUNNY_READ_ONLY_KEY: _, ...without } = good;
     expect(problemsOf(without)).toEqual([expect.stringMatching(/^BUNNY_READ_ONLY_KEY: .*never open/)]);
