@@ -11,6 +11,7 @@ const { values: options } = parseArgs({
     renders: { type: 'string', default: '10000' },
     runs: { type: 'string', default: '3' },
     concurrency: { type: 'string', default: '16' },
+    workers: { type: 'string', default: '2' },
     only: { type: 'string', default: VARIANTS.join(',') },
     json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
 const renders = options.quick ? 1_000 : Number(options.renders);
 const runs = options.quick ? 1 : Number(options.runs);
 const warmUp = Math.min(1_000, renders);
+const workers = Number(options.workers);
 const concurrencies = options.concurrency.split(',').map(Number);
 const variants = VARIANTS.filter((variant) => options.only.split(',').includes(variant));
 
@@ -38,7 +40,7 @@ const measure = (concurrency: number) =>
       await runBare(services.redisUrl, { jobs: warmUp, concurrency });
       measured.bare.push(await runBare(services.redisUrl, { jobs: renders, concurrency }));
       for (const variant of variants) {
-        const figures = await runLifecycle(services, { variant, concurrency, renders, warmUp });
+        const figures = await runLifecycle(services, { variant, workers, concurrency, renders, warmUp });
         measured.lifecycle.get(variant)?.push(figures);
         note(`run ${run}, concurrency ${concurrency}, ${variant}: ${JSON.stringify(figures)}`);
       }
@@ -86,7 +88,7 @@ const checks = POSTGRES_QUEUES.filter((rival) => variants.includes(rival) && var
     })),
 );
 const about = [
-  `${renders} renders from publish to ready, ${runs} runs in turns, medians; ${warmUp} before each run to warm up.`,
+  `${renders} renders from publish to ready, ${runs} runs in turns, medians; ${warmUp} before each run to warm up; worker processes: ${workers}.`,
   ...overheads.map(
     (ms, at) => `Overhead over a bare BullMQ job at concurrency ${concurrencies[at]}: ${ms} ms per render.`,
   ),

@@ -31,12 +31,12 @@ function treeOf(table: readonly ProcessStat[], root: number): ProcessStat[] {
   return [...table.filter(({ pid }) => pid === root), ...children];
 }
 
-/** User and system milliseconds that each of these processes and all their children have used so far. */
-export async function cpuOf<K extends string>(roots: Record<K, number>): Promise<Record<K, number>> {
+/** User and system milliseconds that each of these, processes and all their children, have used so far. */
+export async function cpuOf<K extends string>(roots: Record<K, readonly number[]>): Promise<Record<K, number>> {
   const table = await processTable();
-  const used = Object.entries<number>(roots).map(([name, pid]) => [
+  const used = Object.entries<readonly number[]>(roots).map(([name, pids]) => [
     name,
-    treeOf(table, pid).reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    pids.flatMap((pid) => treeOf(table, pid)).reduce((sum, { cpuMs }) => sum + cpuMs, 0),
   ]);
   return Object.fromEntries(used) as Record<K, number>;
 }

@@ -26,12 +26,12 @@ export interface Figures {
 }
 
 /**
- * One run: a fresh database, a fresh worker process, a warm-up, then `renders` renders from publish to ready. The
+ * One run: a fresh database, fresh worker processes that share the handlers between them, a warm-up, then `renders` renders from publish to ready. The
  * clock runs from before the first publish until the last row is ready.
  */
 export async function runLifecycle(
   services: BenchServices,
-  options: { variant: Variant; concurrency: number; renders: number; warmUp: number },
+  options: { variant: Variant; workers: number; concurrency: number; renders: number; warmUp: number },
 ): Promise<Figures> {
   const database = await createDatabase(services.databaseUrl);
   const setup: Setup = {
@@ -39,11 +39,15 @@ export async function runLifecycle(
     databaseUrl: database.url,
     redisUrl: services.redisUrl,
     prefix: database.name,
-    concurrency: options.concurrency,
+    concurrency: Math.ceil(options.concurrency / options.workers),
   };
-  const worker = await startWorkerProcess(setup, services.dir);
+  const workers: Awaited<ReturnType<typeof startWorkerProcess>>[] = [];
+  // One after the other: the first one's queue makes its tables.
+  for (let nth = 0; nth < options.workers; nth++) workers.push(await startWorkerProcess(setup, services.dir));
+  let turn = 0;
+  const send = (message: Handover) => workers[turn++ % workers.length]?.send(message);
   const { db, close } = openDatabase(database.url, { max: 10, appName: 'bench-edge' });
-  const producer = await PRODUCERS[options.variant](setup, db, worker.send);
+  const producer = await PRODUCERS[options.variant](setup, db, send);
   try {
     const orgId = await anOrganisation(db);
     const warmUp = await draftPrograms(db, orgId, options.warmUp);
@@ -51,14 +55,18 @@ export async function runLifecycle(
     await bakeAll(db, producer, warmUp);
     await db.execute(sql`analyze`);
 
-    const roots = { worker: worker.pid, edge: process.pid, postgres: services.postgresPid ?? 0 };
-    const before = await cpuOf({ ...roots, redis: services.redisPid ?? 0 });
+    const roots = {
+      worker: workers.map(({ pid }) => pid),
+      postgres: [services.postgresPid ?? 0],
+      redis: [services.redisPid ?? 0],
+    };
+    const before = await cpuOf(roots);
     const edgeBefore = process.cpuUsage();
     const started = performance.now();
     await bakeAll(db, producer, programs);
     const seconds = (performance.now() - started) / 1000;
     const edge = process.cpuUsage(edgeBefore);
-    const after = await cpuOf({ ...roots, redis: services.redisPid ?? 0 });
+    const after = await cpuOf(roots);
 
     await expectAllReady(db, options.renders + options.warmUp);
     const perRender = (name: keyof typeof after) => (after[name] - before[name]) / options.renders;
@@ -66,7 +74,7 @@ export async function runLifecycle(
       rendersPerSecond: options.renders / seconds,
       cpuMs: {
         worker: perRender('worker'),
-        // The servers and the worker are children of this process, too.
+        // By the process's own account: the servers and the workers are its children.
         edge: (edge.user + edge.system) / 1000 / options.renders,
         postgres: perRender('postgres'),
         redis: perRender('redis'),
@@ -74,7 +82,7 @@ export async function runLifecycle(
     };
   } finally {
     await producer.close();
-    await worker.stop();
+    await Promise.all(workers.map((worker) => worker.stop()));
     await close();
     await database.drop();
   }

@@ -14,7 +14,7 @@ export interface Setup {
   databaseUrl: string;
   redisUrl: string;
   prefix: string;
-  /** Bakes at once, and webhooks at once: as many handlers of each kind in every variant. */
+  /** Bakes at once, and webhooks at once, in one worker process: as many handlers of each kind in every variant. */
   concurrency: number;
 }
 
