@@ -103,24 +103,28 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
   return { deps, stop };
 }
 
-const QUEUES: Record<Exclude<Setup['variant'], 'bakehouse'>, (setup: Setup, handlers: Handlers) => Promise<Stop>> = {
-  /**
-   * Fetched and completed in batches, which is how pg-boss is fast; two loops per queue, so that one batch is worked
-   * on while the other is fetched. A loop asks again at once instead of after its polling interval (half a second at
-   * the least) where its batch was full, and soon where it was not: `notifyWorker`, which is there for that.
-   */
-  'pg-boss': async ({ databaseUrl, concurrency }, handlers) => {
+type Queue = (setup: Setup, handlers: Handlers) => Promise<Stop>;
+
+/**
+ * pg-boss fetches and completes in batches, and waits for the whole of one before the next; two loops per queue, so that
+ * one batch is worked on while the other is fetched. A loop asks again at once instead of after its polling interval
+ * (half a second at the least) where its batch has ended, and soon where there was none: `notifyWorker`, which is there
+ * for that. Webhooks have no order, and are always fetched ahead.
+ */
+const pgBoss =
+  (rendersAhead: boolean): Queue =>
+  async ({ databaseUrl, concurrency }, handlers) => {
     const boss = new PgBoss({ connectionString: databaseUrl, max: QUEUE_CONNECTIONS, schedule: false });
     boss.on('error', (err) => log.error({ err }, 'pg-boss'));
     await boss.start();
     const loops: string[] = [];
-    const consume = async <T extends object>(name: string, handler: (job: T) => Promise<unknown>) => {
+    const consume = async <T extends object>(name: string, atOnce: number, handler: (job: T) => Promise<unknown>) => {
       const slots = new PQueue({ concurrency });
       await boss.createQueue(name);
       for (let loop = 0; loop < 2; loop++) {
         const id: string = await boss.work<T>(
           name,
-          { batchSize: FETCH_AHEAD / 2, pollingIntervalSeconds: 0.5 },
+          { batchSize: Math.max(1, atOnce / 2), pollingIntervalSeconds: 0.5 },
           async (jobs) => {
             await slots.addAll(jobs.map((job) => () => handler(job.data)));
             boss.notifyWorker(id);
@@ -129,17 +133,22 @@ const QUEUES: Record<Exclude<Setup['variant'], 'bakehouse'>, (setup: Setup, hand
         loops.push(id);
       }
     };
-    await consume('render', handlers.render);
-    await consume('webhook', handlers.webhook);
+    await consume('render', rendersAhead ? FETCH_AHEAD : concurrency, handlers.render);
+    await consume('webhook', FETCH_AHEAD, handlers.webhook);
     const impatience = setInterval(() => loops.forEach((id) => void boss.notifyWorker(id)), 20);
     return async () => {
       clearInterval(impatience);
       await boss.stop({ graceful: false });
     };
-  },
+  };
 
-  /** The settings of its own performance page: jobs fetched 500 ahead, completed in batches; woken by LISTEN. */
-  'graphile-worker': async ({ databaseUrl, concurrency }, handlers) => {
+/**
+ * The settings of graphile-worker's own performance page, completion in batches and woken by LISTEN; with the local queue
+ * that it recommends there only where renders may be fetched ahead, since it has one for all tasks.
+ */
+const graphileWorker =
+  (ahead: boolean): Queue =>
+  async ({ databaseUrl, concurrency }, handlers) => {
     const runner = await run({
       taskList: {
         render: async (payload) => void (await handlers.render(payload as RenderJob)),
@@ -152,20 +161,27 @@ const QUEUES: Record<Exclude<Setup['variant'], 'bakehouse'>, (setup: Setup, hand
           connectionString: databaseUrl,
           concurrentJobs: 2 * concurrency,
           maxPoolSize: QUEUE_CONNECTIONS,
-          localQueue: { size: FETCH_AHEAD },
+          ...(ahead && { localQueue: { size: FETCH_AHEAD } }),
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
         },
       },
     });
     return () => runner.stop();
-  },
+  };
 
-  'no queue': async ({ concurrency }, handlers) => {
-    const renders = new PQueue({ concurrency });
-    const webhooks = new PQueue({ concurrency });
-    handover.on('renders', (jobs) => void renders.addAll(jobs.map((job) => () => handlers.render(job))));
-    handover.on('webhook', (job) => void webhooks.add(() => handlers.webhook(job)));
-    return () => Promise.all([renders.onIdle(), webhooks.onIdle()]);
-  },
+const noQueue: Queue = async ({ concurrency }, handlers) => {
+  const renders = new PQueue({ concurrency });
+  const webhooks = new PQueue({ concurrency });
+  handover.on('renders', (jobs) => void renders.addAll(jobs.map((job) => () => handlers.render(job))));
+  handover.on('webhook', (job) => void webhooks.add(() => handlers.webhook(job)));
+  return () => Promise.all([renders.onIdle(), webhooks.onIdle()]);
+};
+
+const QUEUES: Record<Exclude<Setup['variant'], 'bakehouse'>, Queue> = {
+  'pg-boss': pgBoss(false),
+  'graphile-worker': graphileWorker(false),
+  'pg-boss ahead': pgBoss(true),
+  'graphile-worker ahead': graphileWorker(true),
+  'no queue': noQueue,
 };
