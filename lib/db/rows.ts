@@ -9,10 +9,7 @@ interface Named {
   column: Column;
 }
 
-/**
- * What is asked of a table at every move, made once: putting three dozen identifiers together was a quarter of the
- * worker's CPU per render.
- */
+/** What is asked of a table at every move, made once: to put three dozen identifiers together costs each time. */
 const named = new WeakMap<Table, { columns: Named[]; list: SQL }>();
 
 function namesOf(table: Table): { columns: Named[]; list: SQL } {

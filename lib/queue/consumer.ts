@@ -52,7 +52,7 @@ interface Running {
   goesOn: boolean;
 }
 
-/** What BullMQ says of a job that is not ours any more: goesOn, unlocked, given to another, moved on. */
+/** What BullMQ says of a job that is not ours any more: forgotten, unlocked, given to another, moved on. */
 const NOT_OURS: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotExist,
   ErrorCode.JobLockNotExist,

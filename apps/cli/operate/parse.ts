@@ -39,7 +39,7 @@ export const listOf =
 
 /** Whole numbers from 1 to `max`. */
 export const count = (max: number) => (text: string) => {
-  const parsed = z.coerce.number().int().min(1).max(max).safeParse(text);
-  if (!parsed.success) throw new InvalidArgumentError(`Expects a whole number from 1 to ${max}.`);
-  return parsed.data;
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number >= 1 && number <= max)) throw new InvalidArgumentError(`Expects a whole number from 1 to ${max}.`);
+  return number;
 };

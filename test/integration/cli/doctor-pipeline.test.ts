@@ -244,6 +244,7 @@ describe('a history', () => {
 describe('bad input', () => {
   it.each([
     [['--limit', '0'], /whole number from 1/],
+    [['--limit', '1e3'], /whole number from 1/],
     [['--limit', 'all'], /whole number from 1/],
     [['--limit', '1.5'], /whole number from 1/],
     [['rest'], /too many arguments/],
