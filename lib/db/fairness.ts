@@ -7,21 +7,13 @@ import { rows } from './rows.ts';
 export const isDue = sql`(r.not_before is null or r.not_before <= now())`;
 
 /**
- * The round that is being served: the highest tag ever claimed, or the lowest that may be claimed where all of those are
- * later. Why neither alone will do: docs/decisions/fair-order.md.
+ * The round that is being served: the highest ever claimed in, or the lowest that may be claimed where all of those are
+ * later; and never before what an enqueue took it for. Why nothing less will do: docs/decisions/fair-order.md.
  */
 export const virtualNow = sql`greatest(
-  (select max(fair_tag) from exercise_renders where status <> 'pending'),
+  (select max(served_round) from exercise_renders where served_round is not null),
+  (select max(enqueued_round) from exercise_renders),
   (select min(r.fair_tag) from exercise_renders r where r.status = 'pending' and ${isDue}), 1)`;
-
-/** Takes a tag before all rounds, which count from 1, and keeps the order among those that are taken there. */
-const ROUNDS_OFF = 1_000_000_000_000;
-
-/**
- * The tag with which a render `r` is cancelled. One that was pending gives its round up: nobody has been served in it, so
- * it must not count among those of `virtualNow`, or newcomers would queue behind everybody who waits.
- */
-export const tagOfCancelled = sql`case when r.status = 'pending' then r.fair_tag - ${ROUNDS_OFF}::bigint else r.fair_tag end`;
 
 /** The first round that is free for whoever the expression `fairKey` names: after the last they still wait for. */
 export const nextTag = (fairKey: SQL) => sql`greatest(${virtualNow},
@@ -34,9 +26,9 @@ export const nextTag = (fairKey: SQL) => sql`greatest(${virtualNow},
 export function placesAnew(by: string | undefined): SQL {
   const key = sql`coalesce(${by ?? null}::text, fair_key)`;
   return sql`
-    select p.id, p.fair_key, next.tag - 1 + row_number() over (partition by p.fair_key order by p.fair_tag, p.recipe_hash) as fair_tag
+    select p.id, p.fair_key, next.round, next.tag - 1 + row_number() over (partition by p.fair_key order by p.fair_tag, p.recipe_hash) as fair_tag
       from (select id, recipe_hash, fair_tag, ${key} as fair_key from previous) p
-      join (select k.fair_key, ${nextTag(sql`k.fair_key`)} as tag from (select distinct ${key} as fair_key from previous) k) next
+      join (select k.fair_key, ${virtualNow} as round, ${nextTag(sql`k.fair_key`)} as tag from (select distinct ${key} as fair_key from previous) k) next
         on next.fair_key = p.fair_key`;
 }
 
@@ -97,10 +89,9 @@ export function bumpAwaited(db: Executor, scope: SQL): Promise<{ id: string }[]>
     ), clock as materialized (
       select ${virtualNow} as now
     ), served as (
-      select distinct c.fair_key from exercise_renders c join clock on c.fair_tag = clock.now
-       where c.status <> 'pending'
-         and exists (select from exercise_renders o
-                      where o.status = 'pending' and o.fair_tag = clock.now and o.fair_key <> c.fair_key)
+      select distinct c.served_key as fair_key from exercise_renders c join clock on c.served_round = clock.now
+       where exists (select from exercise_renders o
+                      where o.status = 'pending' and o.fair_tag = clock.now and o.fair_key <> c.served_key)
     ), placed as (
       select mine.id, given.fair_tag,
              mine.awaited and not (given.fair_tag = clock.now and mine.fair_key in (select fair_key from served)) as urgent

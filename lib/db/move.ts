@@ -21,7 +21,7 @@ interface MoveOptions {
   /** The token that a claim begins; a fenced move carries the one of its lease. */
   token?: string;
   error?: EventError;
-  /** A select over `previous` that gives each row a new place in the fair order: `id`, `fair_key`, `fair_tag`. */
+  /** A select over `previous` that gives each row a new place in the fair order: `id`, `fair_key`, `fair_tag`, `round`. */
   places?: SQL;
   /** At most so many, and none that somebody has locked: for sweeps, which one such row would keep from all the others. */
   limit?: number;
@@ -64,7 +64,7 @@ export async function move(
     ...(to === 'rendering' ? [] : [sql`lease_token = null`, sql`lease_expires_at = null`]),
     ...(to === 'pending' ? [sql`progress_stage = null`, sql`progress_percent = null`] : []),
     ...(error ? [sql`error_code = ${error.code}`, sql`error_message = ${error.message}`] : []),
-    ...(places ? [sql`fair_key = places.fair_key`, sql`fair_tag = places.fair_tag`] : []),
+    ...(places ? [sql`fair_key = places.fair_key`, sql`fair_tag = places.fair_tag, enqueued_round = places.round`] : []),
     ...(set ? [set] : []),
   ];
   const notify = sql`, notified as (

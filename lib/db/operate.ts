@@ -2,7 +2,6 @@ import { inArray, type SQL, sql } from 'drizzle-orm';
 import type { RenderStatus } from '../domain/render-states.ts';
 import { ERRORS } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
-import { tagOfCancelled } from './fairness.ts';
 import { move } from './move.ts';
 import { retryConflict } from './outage.ts';
 import { requeueRenders } from './requeue.ts';
@@ -159,8 +158,7 @@ export async function endWaits(db: Executor, ids: readonly string[]): Promise<st
 export async function cancelByOperator(db: Executor, ids: readonly string[], cause: string): Promise<string[]> {
   const cancelled = await move(db, 'cancel', {
     where: isOneOf(ids),
-    set: sql`not_before = null, fair_tag = ${tagOfCancelled},
-      video_guid = case when r.status = 'transcoding' then null else r.video_guid end`,
+    set: sql`not_before = null, video_guid = case when r.status = 'transcoding' then null else r.video_guid end`,
     cause,
     error: { code: 'cancelled', message: ERRORS.cancelled.sentence },
   });

@@ -5,7 +5,7 @@ import type { QueuedRender } from '../domain/render-states.ts';
 import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
-import { bumpAwaited, lockFairKey, nextTag } from './fairness.ts';
+import { bumpAwaited, lockFairKey, nextTag, virtualNow } from './fairness.ts';
 import { retryConflict } from './outage.ts';
 import { startGeneration } from './requeue.ts';
 import { rows } from './rows.ts';
@@ -195,10 +195,11 @@ async function insertMissing(
     sql`with given as (
       select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as x(id uuid, nth int, exercise_id uuid, hash text, recipe jsonb)
     ), next as materialized (
-      select ${nextTag(sql`${by}::text`)} as tag
+      select ${virtualNow} as round, ${nextTag(sql`${by}::text`)} as tag
     ), inserted as (
-      insert into exercise_renders (id, exercise_id, recipe_hash, language, recipe, fair_key, fair_tag)
-      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, next.tag - 1 + row_number() over (order by g.nth)
+      insert into exercise_renders (id, exercise_id, recipe_hash, language, recipe, fair_key, enqueued_round, fair_tag)
+      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, next.round,
+             next.tag - 1 + row_number() over (order by g.nth)
         from given g cross join next
        where not exists (select from exercise_renders r where r.exercise_id = g.exercise_id and r.recipe_hash = g.hash and r.language = ${language})
        order by g.hash

@@ -17,7 +17,8 @@ export function claimRender(
   return one(
     move(db, 'claim', {
       where: sql`r.id = ${claim.id} and r.generation = ${claim.generation} and (r.not_before is null or r.not_before <= now())`,
-      set: sql`lease_token = ${claim.token}, lease_expires_at = ${inMs(claim.leaseMs)}, claimed_at = now(), claimed_by = ${claim.by}, not_before = null`,
+      set: sql`lease_token = ${claim.token}, lease_expires_at = ${inMs(claim.leaseMs)}, claimed_at = now(), claimed_by = ${claim.by}, not_before = null,
+        served_key = r.fair_key, served_round = r.fair_tag`,
       cause: 'claim',
       token: claim.token,
     }),

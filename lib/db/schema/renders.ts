@@ -65,6 +65,11 @@ export const exerciseRenders = pgTable(
     fairKey: text().notNull(),
     fairTag: bigint({ mode: 'number' }).notNull(),
     urgent: boolean().notNull().default(false),
+    /** The round that was being served when it was last enqueued: from this and the served one the clock never goes back. */
+    enqueuedRound: bigint({ mode: 'number' }).notNull().default(0),
+    /** Whose turn its last claim was, and in which round: kept when it is enqueued anew, with another place or for another. */
+    servedKey: text(),
+    servedRound: bigint({ mode: 'number' }),
 
     masterSha256: text(),
     videoGuid: text(),
@@ -91,7 +96,8 @@ export const exerciseRenders = pgTable(
     index('exercise_renders_lease_idx').on(t.leaseExpiresAt).where(sql`${t.status} = 'rendering'`),
     index('exercise_renders_transcode_idx').on(t.transcodeDeadlineAt).where(sql`${t.status} = 'transcoding'`),
     index('exercise_renders_pending_tag_idx').on(t.fairTag).where(sql`${t.status} = 'pending'`),
-    index('exercise_renders_claimed_tag_idx').on(t.fairTag).where(sql`${t.status} <> 'pending'`),
+    index('exercise_renders_enqueued_idx').on(t.enqueuedRound),
+    index('exercise_renders_served_idx').on(t.servedRound).where(sql`${t.servedRound} is not null`),
     index('exercise_renders_fair_key_idx').on(t.fairKey, t.fairTag).where(sql`${t.status} in ('pending', 'rendering')`),
     index('exercise_renders_video_idx').on(t.videoGuid).where(sql`${t.videoGuid} is not null`),
     check('exercise_renders_hash_hex', sql`${t.recipeHash} ~ '^[0-9a-f]{64}$'`),
