@@ -24,8 +24,9 @@ const SPARE_CONNECTIONS = DUTIES.length + 5;
 /** An announcement outlives so many missed looks, or, behind a load balancer, looks that met another instance. */
 const ANNOUNCED_LOOKS = 3;
 
-/** How long a permit outlives a worker that died with it. */
+/** How long a permit, and the lock of a job, outlive a worker that died with them; less where leases are short. */
 const PERMIT_MS = 15_000;
+const LOCK_MS = 30_000;
 
 export interface RunningWorker {
   /** Stop it in order: no new work, rows handed back, then the connections. */
@@ -56,10 +57,12 @@ export function startWorker(
     rows: mirrorRows(database.db, config.RENDER_QUEUE_MAX_MIRRORED),
     log,
   });
+  // A lease was last renewed at most a third of it before its worker died: what is to be gone first has half.
+  const halfLease = Math.max(1_000, Math.floor(config.RENDER_LEASE_MS / 2));
   const announcedMs = ANNOUNCED_LOOKS * config.MEDIA_POLL_MS;
   const limiter = openLimiter({
     ...connection,
-    permitMs: Math.min(PERMIT_MS, config.RENDER_LEASE_MS),
+    permitMs: Math.min(PERMIT_MS, halfLease),
     announcedMs,
     capacity: config.MEDIA_CAPACITY,
     localCap: config.MEDIA_LOCAL_CAP,
@@ -85,8 +88,8 @@ export function startWorker(
     ...connection,
     kind: 'render',
     concurrency: config.RENDER_CONCURRENCY,
-    // The job of a dead worker must be out of the way when its lease has run out, or the render waits for it.
-    lockMs: Math.min(30_000, Math.max(1_000, Math.floor(config.RENDER_LEASE_MS / 2))),
+    // Where it has run out with the lease of a dead worker, the mirror may replace the job.
+    lockMs: Math.min(LOCK_MS, halfLease),
     ...(config.RENDER_RATE_MAX > 0 && { limiter: { max: config.RENDER_RATE_MAX, duration: config.RENDER_RATE_MS } }),
     watch: watch('render', queues.renders),
     // The queue holds the first renders only; the next are let in when it has run dry, not when a sweep is due.

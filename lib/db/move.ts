@@ -64,7 +64,9 @@ export async function move(
     ...(to === 'rendering' ? [] : [sql`lease_token = null`, sql`lease_expires_at = null`]),
     ...(to === 'pending' ? [sql`progress_stage = null`, sql`progress_percent = null`] : []),
     ...(error ? [sql`error_code = ${error.code}`, sql`error_message = ${error.message}`] : []),
-    ...(places ? [sql`fair_key = places.fair_key`, sql`fair_tag = places.fair_tag, enqueued_round = places.round`] : []),
+    ...(places
+      ? [sql`fair_key = places.fair_key`, sql`fair_tag = places.fair_tag, enqueued_round = places.round`]
+      : []),
     ...(set ? [set] : []),
   ];
   const notify = sql`, notified as (

@@ -13,8 +13,8 @@ export interface ConsumerOptions<K extends JobKind> extends QueueConnection {
   kind: K;
   concurrency: number;
   /**
-   * How long BullMQ takes a job for alive without a renewal, and how often it looks; the job of a dead worker is out of
-   * the way after at most twice that. Default 30 000, BullMQ's own.
+   * How long BullMQ takes a job for alive without a renewal, and how often it looks for those that are not. Default
+   * 30 000, BullMQ's own.
    */
   lockMs?: number;
   /** At most so many job starts per duration, over all workers of the queue. */

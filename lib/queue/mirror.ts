@@ -28,10 +28,10 @@ export interface MirrorDeps {
   deadlineMs?: number;
 }
 
-const AT_HAND = ['active', 'waiting', 'prioritized', 'waiting-children'] as const;
-const LIVE = [...AT_HAND, 'delayed'] as const;
-/** A delayed job is not at hand: what the mirror adds is due, and an operator may have put it forward. */
-const AT_HAND_STATES = new Set<string>(AT_HAND);
+const TO_BE_TAKEN = ['waiting', 'prioritized', 'waiting-children'] as const;
+const LIVE = [...TO_BE_TAKEN, 'active', 'delayed'] as const;
+/** A delayed job is not among them: what the mirror adds is due, and an operator may have put it forward. */
+const TO_BE_TAKEN_STATES = new Set<string>(TO_BE_TAKEN);
 
 /** Jobs per exchange with Redis: few enough to be answered well within the deadline. */
 const BATCH = 500;
@@ -79,15 +79,15 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
   };
 
   /**
-   * Answers those whose job lives. `remove` refuses a locked job, so a worker that took it meanwhile keeps it. "unknown"
-   * may be a ghost: a hash in no list.
+   * Answers those whose job lives. `remove` refuses a locked job (0), so a worker that has it keeps it; the active one of
+   * a worker that died is not locked any more, and would stand in the way until BullMQ has found it stalled, which takes
+   * up to three of its intervals. "unknown" may be a ghost: a hash in no list.
    */
   const freeDeadIds = async (entries: readonly MirrorEntry[]) => {
     const live = new Set<MirrorEntry>();
     const look = async (entry: MirrorEntry) => {
-      const state = await queue.getJobState(jobIdOf(entry));
-      if (AT_HAND_STATES.has(state)) live.add(entry);
-      else await queue.remove(jobIdOf(entry));
+      const id = jobIdOf(entry);
+      if (TO_BE_TAKEN_STATES.has(await queue.getJobState(id)) || (await queue.remove(id)) === 0) live.add(entry);
     };
     await within(Promise.all(entries.map(look)));
     return live;

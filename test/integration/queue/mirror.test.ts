@@ -1,3 +1,4 @@
+import { Worker } from 'bullmq';
 import { eq, sql } from 'drizzle-orm';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -198,6 +199,29 @@ describe('the sweep of the mirror', () => {
     expect(await test.queue.getJobState(jobIdOf(late))).toBe('active');
     expect((await reload(late)).dispatchedAt).not.toBeNull();
     finish();
+  });
+
+  it('replaces the job of a worker that died, without waiting for BullMQ to find it stalled', async () => {
+    const test = setup();
+    const renders = (await insertRenders(database.db, rounds(1, 2))) as [Render, Render];
+    await test.sweep();
+    const worker = new Worker('renders', null, {
+      connection: { url: test.connection.redisUrl },
+      prefix: test.connection.prefix,
+      autorun: false,
+    });
+    opened.push(() => worker.close(true));
+    const [dead, living] = [await worker.getNextJob('one'), await worker.getNextJob('other')];
+    expect([dead?.id, living?.id]).toEqual(renders.map(jobIdOf));
+    const redis = new Redis(test.connection.redisUrl);
+    await redis.del(`${test.queue.toKey(dead?.id ?? '')}:lock`);
+    redis.disconnect();
+    for (const render of renders) await change(render, { dispatchedAt: null });
+    await test.sweep();
+    expect(await Promise.all(renders.map((render) => test.queue.getJobState(jobIdOf(render))))).toEqual([
+      'prioritized',
+      'active',
+    ]);
   });
 
   it('frees an id that a finished job holds, which would swallow a plain add', async () => {
