@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Recipe } from '../domain/recipe.ts';
-import { FPS, type Timeline } from '../domain/timeline.ts';
+import type { Timeline } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
-import { BITEXACT_ARGS, inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
 import { type AssetSource, fetchAsset } from './assets.ts';
 import { type Clip, prepareClip } from './clips.ts';
 import type { ComposeRequest, Warning } from './contract.ts';
@@ -15,8 +14,8 @@ import { placeSounds, SAMPLES_PER_FRAME, soundedTimeline } from './sounds.ts';
 import { makeSoundtrack, type Soundtrack } from './soundtrack.ts';
 import { inspectSource } from './source.ts';
 import { together } from './together.ts';
-import { encode, type Tools } from './tools.ts';
-import { checkDecodes } from './verify.ts';
+import type { Tools } from './tools.ts';
+import { checkOpening } from './verify.ts';
 
 export interface BakeDeps {
   tools: Tools;
@@ -34,12 +33,6 @@ export interface Baked {
   segments: { encoded: number; reused: number };
   warnings: Warning[];
 }
-
-/**
- * So much of a master is decoded as a player would: its headers and first seams. The rest is proven to be made of parts
- * that were decoded when they were made.
- */
-const DECODED_SECONDS = 20;
 
 /** Makes every file of a render in `jobDir`, checked, and stores nothing. */
 export async function bake(
@@ -88,20 +81,13 @@ export async function bake(
 
   const { frames } = timeline;
   const files = new Map(profiles.map((profile) => [profile.name, join(jobDir, `${profile.name}.mp4`)]));
-  await together(
-    signal,
-    ...profiles.map((profile) => (each: AbortSignal) => {
-      const parts = { units, encoded, profile, soundtrack: soundtrackPath, frames };
-      return assemble(tools, parts, fileOf(files, profile), each);
-    }),
-  );
+  const outputs = profiles.map((profile) => ({ profile, path: fileOf(files, profile) }));
+  await assemble(tools, { units, encoded, soundtrack: soundtrackPath, frames }, outputs, signal);
   progress.at('mux', 1);
 
-  const master = fileOf(files, rungs.master);
-  await checkDecodes(tools, [master], signal, DECODED_SECONDS);
-  progress.at('verify', 1);
   const poster = join(jobDir, 'poster.jpg');
-  await makePoster(tools, master, posterFrame(timeline), poster, signal);
+  await checkOpening(tools, fileOf(files, rungs.master), { frame: posterFrame(timeline), path: poster }, signal);
+  progress.at('verify', 1);
   progress.at('artefacts', 1);
 
   return {
@@ -158,21 +144,4 @@ export const spokenClips = (recipe: Recipe) => (recipe.cues === 'voice' ? Object
 function posterFrame(timeline: Timeline): number {
   const moving = timeline.segments.find(({ picture }) => picture.type === 'clip');
   return moving ? moving.startFrame + moving.frames - 1 : 0;
-}
-
-async function makePoster(
-  tools: Tools,
-  master: string,
-  frame: number,
-  path: string,
-  signal: AbortSignal,
-): Promise<void> {
-  await encode(tools, signal, {
-    args: [
-      // A quarter of a frame early, so that rounding cannot skip it.
-      ...['-ss', Math.max(0, (frame - 0.25) / FPS).toFixed(6), ...inputArgs(master, OWN_FORMATS), '-map', '0:v:0'],
-      ...['-frames:v', '1', '-vf', 'scale=out_range=pc,format=yuvj420p', '-c:v', 'mjpeg', '-q:v', '3', '-threads', '1'],
-      ...[...BITEXACT_ARGS, '-f', 'mjpeg', `file:${path}`],
-    ],
-  });
 }

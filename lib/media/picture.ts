@@ -69,40 +69,49 @@ export async function encodeUnits(
   return { pathOf, encoded: distinct.length - reused, reused };
 }
 
-/** Puts a file together from encoded units and the soundtrack, by copy, and proves that it holds just them. */
+/**
+ * Puts the file of each profile together from encoded units and the soundtrack, by copy, and proves that it holds just
+ * them. One run of ffmpeg for all: to start it costs more than the copying.
+ */
 export async function assemble(
   tools: Tools,
-  parts: { units: readonly Unit[]; encoded: EncodedUnits; profile: Profile; soundtrack: string; frames: number },
-  path: string,
+  parts: { units: readonly Unit[]; encoded: EncodedUnits; soundtrack: string; frames: number },
+  outputs: readonly { profile: Profile; path: string }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const list = `${path}.txt`;
-  const pathOf = (unit: Unit) => parts.encoded.pathOf(unit, parts.profile);
-  await writeFile(list, concatList(parts.units, pathOf));
+  const files = outputs.map(({ profile, path }) => ({
+    path,
+    list: `${path}.txt`,
+    pictures: parts.units.map((unit) => parts.encoded.pathOf(unit, profile)),
+  }));
+  for (const { list, pictures } of files) await writeFile(list, concatList(parts.units, pictures));
   await encode(tools, signal, {
     args: [
+      ...inputArgs(parts.soundtrack, OWN_FORMATS),
       // Headers are equal, which was checked; converting would repeat them in front of every keyframe.
-      ...['-auto_convert', '0', ...concatInputArgs(list), ...inputArgs(parts.soundtrack, OWN_FORMATS)],
-      ...['-map', '0:v:0', '-map', '1:a:0', '-c', 'copy', '-video_track_timescale', String(TIMESCALE)],
-      ...['-movflags', '+faststart', ...BITEXACT_ARGS, '-f', 'mp4', `file:${path}`],
+      ...files.flatMap(({ list }) => ['-auto_convert', '0', ...concatInputArgs(list)]),
+      ...files.flatMap(({ path }, nth) => [
+        ...['-map', `${nth + 1}:v:0`, '-map', '0:a:0', '-c', 'copy', '-video_track_timescale', String(TIMESCALE)],
+        ...['-movflags', '+faststart', ...BITEXACT_ARGS, '-f', 'mp4', `file:${path}`],
+      ]),
     ],
   });
-  await checkFile(path, parts.frames);
-  await checkCopied(tools, path, { pictures: parts.units.map(pathOf), sound: parts.soundtrack }, signal);
+  for (const { path } of files) await checkFile(path, parts.frames);
+  await checkCopied(tools, files, parts.soundtrack, signal);
 }
 
 /**
  * The list for the concat demuxer. It counts in microseconds, which a frame is no whole number of: each file is given
  * the length that keeps the sum right, or an hour of frames would drift.
  */
-export function concatList(units: readonly Unit[], pathOf: (unit: Unit) => string): string {
+export function concatList(units: readonly Unit[], pictures: readonly string[]): string {
   let frames = 0;
   let micros = 0;
   let list = 'ffconcat version 1.0\n';
-  for (const unit of units) {
+  for (const [nth, unit] of units.entries()) {
     frames += unit.frames;
     const end = Math.round((frames * 1_000_000) / FPS);
-    list += `${concatLine(pathOf(unit))}duration ${((end - micros) / 1_000_000).toFixed(6)}\n`;
+    list += `${concatLine(pictures[nth] ?? '')}duration ${((end - micros) / 1_000_000).toFixed(6)}\n`;
     micros = end;
   }
   return list;

@@ -1,10 +1,9 @@
 import { FPS } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
-import { inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
+import { BITEXACT_ARGS, inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
 import { readLines, SAMPLE_RATE } from '../ffmpeg/decode.ts';
 import { readMp4, type TrackFacts } from './mp4.ts';
 import { TICKS_PER_FRAME, TIMESCALE } from './segments.ts';
-import { together } from './together.ts';
 import { encode, type Tools } from './tools.ts';
 
 /** Samples an AAC frame holds: the encoder starts one frame early and fills up the last. */
@@ -37,62 +36,87 @@ export async function checkFile(path: string, frames: number): Promise<void> {
 }
 
 /**
- * Decodes files, each to its end or for `seconds`; a single complaint of a decoder refuses them. Counting frames is left
- * to the index, which `checkSegment` and `checkFile` read.
+ * Decodes files to their ends; a single complaint of a decoder refuses them. Counting frames is left to the index, which
+ * `checkSegment` and `checkFile` read.
  */
-export async function checkDecodes(
-  tools: Tools,
-  paths: readonly string[],
-  signal: AbortSignal,
-  seconds?: number,
-): Promise<void> {
-  const limit = seconds === undefined ? [] : ['-t', String(seconds)];
+export async function checkDecodes(tools: Tools, paths: readonly string[], signal: AbortSignal): Promise<void> {
   const result = await encode(tools, signal, {
     args: [
-      ...paths.flatMap((path) => [...limit, ...inputArgs(path, OWN_FORMATS)]),
+      ...paths.flatMap((path) => inputArgs(path, OWN_FORMATS)),
       ...paths.flatMap((_, index) => ['-map', String(index)]),
-      ...['-fps_mode', 'passthrough', '-f', 'null', '-'],
+      ...DECODED,
     ],
   });
   if (result.stderrLines > 0) throw refused(paths.join(', '), `the decoder complains: ${result.stderrTail}`);
 }
 
+/** Ends the list of an output that is decoded and thrown away. */
+const DECODED = ['-fps_mode', 'passthrough', '-f', 'null', '-'];
+
 /**
- * Refuses a file whose picture or sound is not, packet by packet, what it was put together from. The parts were decoded
+ * So much of a master is decoded as a player would: its headers and first seams. The rest is proven to be made of parts
+ * that were decoded when they were made.
+ */
+const OPENING_SECONDS = 20;
+
+/** Decodes the opening of a master as `checkDecodes` does, and in the same run has one of its frames made into a JPEG. */
+export async function checkOpening(
+  tools: Tools,
+  master: string,
+  poster: { frame: number; path: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await encode(tools, signal, {
+    args: [
+      ...['-t', String(OPENING_SECONDS), ...inputArgs(master, OWN_FORMATS)],
+      // A quarter of a frame early, so that rounding cannot skip it.
+      ...['-ss', Math.max(0, (poster.frame - 0.25) / FPS).toFixed(6), ...inputArgs(master, OWN_FORMATS)],
+      ...['-map', '0', ...DECODED],
+      ...['-map', '1:v:0', '-frames:v', '1', '-vf', 'scale=out_range=pc,format=yuvj420p', '-c:v', 'mjpeg', '-q:v', '3'],
+      ...['-threads', '1', ...BITEXACT_ARGS, '-f', 'mjpeg', `file:${poster.path}`],
+    ],
+  });
+  if (result.stderrLines > 0) throw refused(master, `the decoder complains: ${result.stderrTail}`);
+}
+
+/** A file, and what its picture was put together from, in order. */
+export interface Copied {
+  path: string;
+  pictures: readonly string[];
+}
+
+/**
+ * Refuses files whose picture or sound is not, packet by packet, what they were put together from. The parts were decoded
  * when they were made and each starts with a keyframe and refers to nothing outside, so the whole decodes as they did:
  * proven in a second for what would take minutes to decode again.
  */
 export async function checkCopied(
   tools: Tools,
-  path: string,
-  parts: { pictures: readonly string[]; sound: string },
+  files: readonly Copied[],
+  sound: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const distinct = [...new Set(parts.pictures)];
-  const [whole, pieces] = await together(
-    signal,
-    (each) => packetHashes(tools, [path, path], ['0:v:0', '1:a:0'], each),
-    (each) =>
-      packetHashes(
-        tools,
-        [...distinct, parts.sound],
-        [...distinct, 0].map((_, index) => `${index}:0`),
-        each,
-      ),
-  );
-  const hashesOf = new Map(distinct.map((piece, index) => [piece, pieces[index] ?? []]));
-  const [picture = [], sound = []] = whole;
-  let at = 0;
-  for (const piece of parts.pictures) {
-    for (const hash of hashesOf.get(piece) ?? []) {
-      if (picture[at] !== hash) throw refused(path, `frame ${at} is not the one of ${piece}`);
-      at += 1;
+  const pieces = [...new Set(files.flatMap(({ pictures }) => pictures))];
+  const inputs = [sound, ...pieces, ...files.map(({ path }) => path)];
+  const maps = [
+    ...[sound, ...pieces].map((_, input) => `${input}:0`),
+    ...files.flatMap((_, nth) => ['v:0', 'a:0'].map((stream) => `${1 + pieces.length + nth}:${stream}`)),
+  ];
+  const [wanted = [], ...hashes] = await packetHashes(tools, inputs, maps, signal);
+  const hashesOf = new Map(pieces.map((piece, index) => [piece, hashes[index] ?? []]));
+  for (const [nth, { path, pictures }] of files.entries()) {
+    const [picture = [], heard = []] = hashes.slice(pieces.length + 2 * nth);
+    let at = 0;
+    for (const piece of pictures) {
+      for (const hash of hashesOf.get(piece) ?? []) {
+        if (picture[at] !== hash) throw refused(path, `frame ${at} is not the one of ${piece}`);
+        at += 1;
+      }
     }
-  }
-  if (at !== picture.length) throw refused(path, `${picture.length} frames, not ${at}`);
-  const wanted = pieces[distinct.length] ?? [];
-  if (wanted.length === 0 || wanted.length !== sound.length || wanted.some((hash, index) => hash !== sound[index])) {
-    throw refused(path, 'the sound is not the soundtrack');
+    if (at !== picture.length) throw refused(path, `${picture.length} frames, not ${at}`);
+    if (wanted.length === 0 || wanted.length !== heard.length || wanted.some((hash, index) => hash !== heard[index])) {
+      throw refused(path, 'the sound is not the soundtrack');
+    }
   }
 }
 

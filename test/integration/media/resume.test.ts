@@ -104,9 +104,11 @@ async function expectWhole(request: ComposeRequest, done: ComposeDone) {
 }
 
 const LINES = ['captions', 'poster', 'baseline', 'baseline', 'master', 'manifest', 'video', 'done'] as const;
+/** Before the master is stored nothing can be used again, whatever else is: the first and the last of these will do. */
+const LIKE_THE_FIRST = new Set([2, 3]);
 
 describe('an attempt that dies', () => {
-  it.each(LINES.map((kind, index) => [index + 1, kind] as const))(
+  it.each(LINES.map((kind, index) => [index + 1, kind] as const).filter(([count]) => !LIKE_THE_FIRST.has(count)))(
     'after line %i (%s) leaves what the next one uses: one video, sent once, everything stored',
     async (count, kind) => {
       const request = aDose();

@@ -126,18 +126,38 @@ describe('a finished file is refused', () => {
       '-c:a',
       'aac',
     ]);
-    await checkCopied(tools, path, { pictures: [red, blue, red], sound }, signal);
+    await checkCopied(tools, [{ path, pictures: [red, blue, red] }], sound, signal);
     for (const pictures of [
       [red, blue],
       [red, blue, red, red],
       [blue, red, red],
       [red, red, red],
     ]) {
-      await expect(checkCopied(tools, path, { pictures, sound }, signal)).rejects.toMatchObject(refused);
+      await expect(checkCopied(tools, [{ path, pictures }], sound, signal)).rejects.toMatchObject(refused);
     }
-    await expect(checkCopied(tools, path, { pictures: [red, blue, red], sound: other }, signal)).rejects.toMatchObject(
-      refused,
+    const pictures = [red, blue, red];
+    await expect(checkCopied(tools, [{ path, pictures }], other, signal)).rejects.toMatchObject(refused);
+    const second = await join2('second.mp4', [blue, red]);
+    await checkCopied(
+      tools,
+      [
+        { path, pictures },
+        { path: second, pictures: [blue, red] },
+      ],
+      sound,
+      signal,
     );
+    await expect(
+      checkCopied(
+        tools,
+        [
+          { path, pictures },
+          { path: second, pictures: [red, blue] },
+        ],
+        sound,
+        signal,
+      ),
+    ).rejects.toMatchObject(refused);
   });
 
   it('when it is no MP4 of ours at all', async () => {

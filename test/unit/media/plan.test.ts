@@ -130,7 +130,10 @@ describe('the list of a concatenation', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 300 }), (lengths) => {
         const units = lengths.map((frames) => ({ first: 0, end: 1, originMs: 0, stretch: 1, frames, mirrored: false }));
-        const list = concatList(units, () => '/unit.mp4');
+        const list = concatList(
+          units,
+          units.map(() => '/unit.mp4'),
+        );
         let micros = 0;
         let frames = 0;
         for (const [index, [, text = '']] of [...list.matchAll(/^duration (.*)$/gm)].entries()) {
