@@ -16,12 +16,22 @@ export const MAX_SOURCE_SECONDS = 600;
 /** The shortest film a repetition can be seen in. */
 export const MIN_SOURCE_MS = 250;
 
-/** Looks at a file's headers; what is no media, or a playlist in disguise, is `source_undecodable`. */
+const isUndecodable = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === 'source_undecodable';
+
+/**
+ * Looks at a file's headers; what is no media, or a playlist in disguise, is `source_undecodable`. It is looked at twice
+ * before it is blamed: ffprobe ends with the same status where memory runs out.
+ */
 export async function probeUpload(tools: Tools, path: string, signal: AbortSignal): Promise<ProbeFacts> {
+  const look = () => probe({ ffprobePath: tools.ffprobePath, path, signal, timeoutMs: tools.probeTimeoutMs });
   try {
-    return await probe({ ffprobePath: tools.ffprobePath, path, signal, timeoutMs: tools.probeTimeoutMs });
+    return await look().catch((error: unknown) => {
+      if (isUndecodable(error)) return look();
+      throw error;
+    });
   } catch (error) {
-    if (error instanceof AppError && error.code === 'source_undecodable') {
+    if (isUndecodable(error)) {
       const refused = /Format not on whitelist/.test(error.detail ?? '');
       throw new AppError('source_undecodable', {
         sentence: refused

@@ -6,7 +6,7 @@ import { probe } from '../../../lib/ffmpeg/probe.ts';
 import { runFfmpeg } from '../../../lib/ffmpeg/run.ts';
 import { prepareClip } from '../../../lib/media/clips.ts';
 import { DiskCache } from '../../../lib/media/disk-cache.ts';
-import { inspectSource } from '../../../lib/media/source.ts';
+import { inspectSource, probeUpload } from '../../../lib/media/source.ts';
 import type { Tools } from '../../../lib/media/tools.ts';
 import { makeClip, makeTone, testFfmpeg } from '../../support/ffmpeg.ts';
 import { silentLog } from '../../support/log.ts';
@@ -116,6 +116,20 @@ exec "${ffmpegPath}" "$@"`,
     const starving = tools({ ffmpegPath: await starvedOnce('starved-audio') });
     await expect(prepareClip(starving, cache, clip, jobDir, never)).rejects.toMatchObject({ code: 'ffmpeg_failed' });
     expect((await prepareClip(starving, cache, clip, jobDir, never)).samples).toBe(48_000);
+  });
+
+  it('in ffprobe, whose status is then that for a damaged file, does not make a good one undecodable', async () => {
+    const path = await makeClip(await makeTempDir(), { seconds: 1, size: '160x120', rate: 10, audio: false });
+    const once = await aProgram(
+      'starved-ffprobe',
+      `mkdir "${join(dir, 'ffprobe')}.once" 2>/dev/null && { echo "Cannot allocate memory" >&2; exit 1; }
+exec "${ffprobePath}" "$@"`,
+    );
+    const { video } = await probeUpload(tools({ ffprobePath: once }), path, never);
+    expect(video).toMatchObject({ width: 160, height: 120 });
+    await expect(probeUpload(tools({ ffprobePath: refusing }), path, never)).rejects.toMatchObject({
+      ...{ code: 'source_undecodable', retryable: false },
+    });
   });
 
   it('or that cannot even be loaded does not make a good file undecodable', async () => {
