@@ -20,6 +20,10 @@ export const ERRORS = {
   not_publishable: { status: 422, retryable: false, sentence: 'The programme cannot be published as it is.' },
   session_preparing: { status: 409, retryable: true, sentence: 'This session is still being prepared.' },
   session_failed: { status: 409, retryable: false, sentence: 'A video of this session could not be made.' },
+  render_under_way: { status: 409, retryable: false, sentence: 'This video is being made already.' },
+  render_ready: { status: 409, retryable: false, sentence: 'This video is ready.' },
+  render_ended: { status: 409, retryable: false, sentence: 'This video is not being made any more.' },
+  render_shared: { status: 409, retryable: false, sentence: 'Somebody else needs this video, too.' },
   recipe_invalid: { status: 422, retryable: false, sentence: 'This exercise and dose cannot be made into a video.' },
   recipe_too_long: { status: 422, retryable: false, sentence: 'The video would last longer than 60 minutes.' },
 

@@ -17,10 +17,13 @@ import { webhookRoutes } from './routes/bunny-webhook.ts';
 import { docsPage } from './routes/docs.ts';
 import { exerciseRoutes } from './routes/exercises.ts';
 import { healthRoutes } from './routes/health.ts';
+import { programLifeRoutes } from './routes/program-life.ts';
 import { programRoutes } from './routes/programs.ts';
 import { publishRoutes } from './routes/publish.ts';
 import { queuesBoard } from './routes/queues-board.ts';
 import { readinessRoutes } from './routes/readiness.ts';
+import { renderRoutes } from './routes/renders.ts';
+import { sessionLibraryRoutes } from './routes/session-library.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 
 const MAX_JSON_BYTES = 256 * 1024;
@@ -80,7 +83,10 @@ export function createApp(deps: EdgeDeps) {
     exerciseRoutes(deps),
     assetRoutes(deps),
     programRoutes(deps),
+    programLifeRoutes(deps),
+    sessionLibraryRoutes(deps),
     publishRoutes(deps),
+    renderRoutes(deps),
     assignmentRoutes(deps),
     readinessRoutes(deps),
     sessionRoutes(deps),

@@ -21,6 +21,8 @@ export interface AssignInput {
   patientId: string;
   notifyWhenReady: boolean;
   by: string;
+  /** Runs in the same transaction, after all of it. */
+  alongside?: (tx: Executor) => Promise<void>;
 }
 
 /**
@@ -35,7 +37,9 @@ export function assignProgram(
   return retryConflict(() =>
     db.transaction(async (tx) => {
       const assignment = await insertAssignment(tx, input);
-      return { assignment, bumped: await bumpAwaited(tx, sql`r.id in (${rendersOf(input.programId)})`) };
+      const bumped = await bumpAwaited(tx, sql`r.id in (${rendersOf(input.programId)})`);
+      await input.alongside?.(tx);
+      return { assignment, bumped };
     }),
   );
 }

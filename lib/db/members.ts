@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { v7 as uuidv7 } from 'uuid';
+import type { Role } from '../domain/roles.ts';
 import type { Executor } from './client.ts';
 import type { members } from './schema/index.ts';
 
@@ -24,7 +25,14 @@ export async function rememberMember(
       where members.role <> excluded.role`);
 }
 
+/** Before something of an organisation is made: by one of its own people, or by a superadmin for it. */
+export async function rememberAuthor(db: Executor, orgId: string, author: { sub: string; role: Role }): Promise<void> {
+  const { sub: subject, role } = author;
+  if (role === 'manager' || role === 'specialist') await rememberMember(db, { orgId, subject, role });
+  else await rememberOrganisation(db, orgId);
+}
+
 /** Makes sure that an organisation is known that somebody else, a superadmin, makes something for. */
-export async function rememberOrganisation(db: Executor, orgId: string): Promise<void> {
+async function rememberOrganisation(db: Executor, orgId: string): Promise<void> {
   await db.execute(sql`insert into organisations (id, name) values (${orgId}, ${orgId}) on conflict (id) do nothing`);
 }

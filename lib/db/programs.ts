@@ -13,7 +13,7 @@ export interface SessionInput {
   items: { exerciseId: string; dose: Dose }[];
 }
 
-interface ProgramItem {
+export interface ProgramItem {
   id: string;
   position: number;
   exerciseId: string;
@@ -76,7 +76,6 @@ async function insertSessions(
   program: { id: string; orgId: string },
   given: readonly SessionInput[],
 ): Promise<void> {
-  await assertExercisesUsable(tx, program.orgId, given);
   const rows = given.map((session, position) => ({ ...session, id: uuidv7(), position }));
   if (rows.length === 0) return;
   await tx
@@ -84,13 +83,26 @@ async function insertSessions(
     .values(
       rows.map(({ id, position, title }) => ({ id, orgId: program.orgId, programId: program.id, position, title })),
     );
-  const items = rows.flatMap((session) =>
-    session.items.map((item, position) => ({ ...item, sessionId: session.id, position })),
-  );
+  const withPaths = rows.map(({ id, items }, nth) => ({ id, items, path: `sessions.${nth}.items` }));
+  await insertItems(tx, program.orgId, withPaths);
+}
+
+interface ItemsOfSession {
+  /** The session's. */
+  id: string;
+  items: SessionInput['items'];
+  /** Where in the request they stood. */
+  path: string;
+}
+
+/** Stores the items of sessions that hold none. Throws `invalid_request` naming each whose exercise is not there for this organisation. */
+export async function insertItems(tx: Executor, orgId: string, given: readonly ItemsOfSession[]): Promise<void> {
+  await assertExercisesUsable(tx, orgId, given);
+  const items = given.flatMap(({ id, items }) => items.map((item, position) => ({ ...item, sessionId: id, position })));
   if (items.length > 0) await tx.insert(sessionItems).values(items);
 }
 
-async function assertExercisesUsable(tx: Executor, orgId: string, given: readonly SessionInput[]): Promise<void> {
+async function assertExercisesUsable(tx: Executor, orgId: string, given: readonly ItemsOfSession[]): Promise<void> {
   const wanted = [...new Set(given.flatMap((session) => session.items.map((item) => item.exerciseId)))];
   if (wanted.length === 0) return;
   const usable = await tx
@@ -98,11 +110,9 @@ async function assertExercisesUsable(tx: Executor, orgId: string, given: readonl
     .from(exercises)
     .where(and(inArray(exercises.id, wanted), or(eq(exercises.tier, 'platform'), eq(exercises.orgId, orgId))));
   const known = new Set(usable.map((row) => row.id));
-  const issues = given.flatMap((session, s) =>
-    session.items.flatMap((item, i) =>
-      known.has(item.exerciseId)
-        ? []
-        : [{ path: `sessions.${s}.items.${i}.exerciseId`, message: 'There is no such exercise.' }],
+  const issues = given.flatMap(({ items, path }) =>
+    items.flatMap((item, nth) =>
+      known.has(item.exerciseId) ? [] : [{ path: `${path}.${nth}.exerciseId`, message: 'There is no such exercise.' }],
     ),
   );
   if (issues.length > 0) throw new AppError('invalid_request', { issues });

@@ -1,15 +1,14 @@
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { v7 as uuidv7 } from 'uuid';
-import type { Recipe } from '../domain/recipe.ts';
 import type { QueuedRender } from '../domain/render-states.ts';
-import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
 import { bumpAwaited, lockFairKey, nextTag, virtualNow } from './fairness.ts';
 import { retryConflict } from './outage.ts';
 import { startGeneration } from './requeue.ts';
+import { type ResolvedItem, resolveItems } from './resolve-items.ts';
 import { rows } from './rows.ts';
-import { programs, type RepMarks, sessions } from './schema/index.ts';
+import { programs, sessions } from './schema/index.ts';
 
 export interface PublishCounts {
   /** Different renders that the programme needs; items with one recipe share one. */
@@ -28,148 +27,127 @@ export interface Published {
   touched: { id: string }[];
 }
 
+export interface PublishRequest {
+  /** Null: any organisation (a superadmin). */
+  orgId: string | null;
+  by: string;
+  /** Runs in the same transaction, after all of it. */
+  alongside?: (tx: Executor, published: Published) => Promise<void>;
+}
+
 /**
  * Publishes a programme in one transaction and a constant number of statements: flips it and its draft sessions,
  * resolves every item, inserts the renders that nobody has asked for before, requeues failed ones, links the items.
  *
- * Publishing what is published already repeats nothing and requeues what failed. `orgId` null: any organisation
- * (a superadmin). Throws `not_found`, `conflict` (archived), `not_publishable` with one issue per hopeless item.
+ * Publishing what is published already repeats nothing and requeues what failed. Throws `not_found`, `conflict`
+ * (archived), `not_publishable` with one issue per hopeless item.
  */
-export function publishProgram(
-  db: Db,
-  request: { programId: string; orgId: string | null; by: string },
-): Promise<Published> {
-  return retryConflict(() => publishOnce(db, request));
-}
-
-function publishOnce(db: Db, request: { programId: string; orgId: string | null; by: string }): Promise<Published> {
-  return db.transaction(async (tx) => {
-    const [program] = await tx.select().from(programs).where(eq(programs.id, request.programId)).for('update');
-    if (!program || (request.orgId !== null && program.orgId !== request.orgId)) throw new AppError('not_found');
-    if (program.status === 'archived') {
-      throw new AppError('conflict', { sentence: 'An archived programme cannot be published.' });
-    }
-    await lockFairKey(tx, request.by);
-    const inserted = program.status === 'draft' ? await publishDraft(tx, program.id, program.language, request.by) : [];
-    const ofProgram = sql`r.id in (${rendersOf(program.id)})`;
-    const requeued = await startGeneration(tx, ofProgram, {
-      from: 'failed',
-      cause: 'republished',
-      forgetVideo: true,
-      by: request.by,
-    });
-    const bumped = await bumpAwaited(tx, ofProgram);
-    const queued = [...inserted, ...requeued];
-    return { counts: await countRenders(tx, program.id), queued, touched: [...queued, ...bumped] };
+export function publishProgram(db: Db, request: PublishRequest & { programId: string }): Promise<Published> {
+  const { programId, orgId, by } = request;
+  return inOneGo(db, request, async (tx) => {
+    const [program] = await tx
+      .select()
+      .from(programs)
+      .where(and(eq(programs.id, programId), orgId === null ? undefined : eq(programs.orgId, orgId)))
+      .for('update');
+    if (!program) throw new AppError('not_found');
+    const { status, language } = program;
+    return publish(tx, { status, language, scope: sessionsOf(programId), by, what: 'programme' }, () =>
+      tx
+        .update(programs)
+        .set({ status: 'published', publishedAt: sql`now()`, publishedBy: by })
+        .where(eq(programs.id, programId)),
+    );
   });
 }
 
-/** The renders that a programme's items are linked to. */
-export const rendersOf = (programId: string) =>
-  sql`select i.render_id from session_items i join sessions s on s.id = i.session_id where s.program_id = ${programId}`;
+/**
+ * Publishes a session that stands alone, as `publishProgram` does. One of a programme is published with it: `conflict`.
+ */
+export function publishSession(db: Db, request: PublishRequest & { sessionId: string }): Promise<Published> {
+  const { sessionId, orgId, by } = request;
+  return inOneGo(db, request, async (tx) => {
+    const [session] = await tx
+      .select()
+      .from(sessions)
+      .where(and(eq(sessions.id, sessionId), orgId === null ? undefined : eq(sessions.orgId, orgId)))
+      .for('update');
+    if (!session) throw new AppError('not_found');
+    const { status, language } = session;
+    if (session.programId !== null || language === null) {
+      throw new AppError('conflict', { sentence: 'A session of a programme is published with its programme.' });
+    }
+    return publish(tx, { status, language, scope: sql`s.id = ${sessionId}`, by, what: 'session' });
+  });
+}
 
-async function publishDraft(tx: Executor, programId: string, language: string, by: string): Promise<QueuedRender[]> {
-  const items = await resolveItems(tx, programId, language);
-  await tx
-    .update(programs)
-    .set({ status: 'published', publishedAt: sql`now()`, publishedBy: by })
-    .where(eq(programs.id, programId));
-  await tx
-    .update(sessions)
-    .set({ status: 'published', publishedAt: sql`now()` })
-    .where(sql`${sessions.programId} = ${programId} and ${sessions.status} = 'draft'`);
-  const inserted = await insertMissing(tx, items, language, by);
+const inOneGo = (db: Db, { alongside }: PublishRequest, work: (tx: Executor) => Promise<Published>) =>
+  retryConflict(() =>
+    db.transaction(async (tx) => {
+      const published = await work(tx);
+      await alongside?.(tx, published);
+      return published;
+    }),
+  );
+
+/** For sessions `s`. */
+const sessionsOf = (programId: string) => sql`s.program_id = ${programId}`;
+
+/** The renders that the items of the sessions `s` in `scope` are linked to. */
+const rendersIn = (scope: SQL) =>
+  sql`select i.render_id from session_items i join sessions s on s.id = i.session_id where ${scope}`;
+
+/** The renders that a programme's items are linked to. */
+export const rendersOf = (programId: string) => rendersIn(sessionsOf(programId));
+
+interface Publishable {
+  status: 'draft' | 'published' | 'archived';
+  language: string;
+  /** Which sessions, as `s`. */
+  scope: SQL;
+  by: string;
+  what: 'programme' | 'session';
+}
+
+async function publish(
+  tx: Executor,
+  { status, language, scope, by, what }: Publishable,
+  flip?: () => Promise<unknown>,
+): Promise<Published> {
+  if (status === 'archived') throw new AppError('conflict', { sentence: `An archived ${what} cannot be published.` });
+  await lockFairKey(tx, by);
+  let inserted: QueuedRender[] = [];
+  if (status === 'draft') {
+    const { items, problems } = await resolveItems(tx, scope, language);
+    if (problems.length > 0) throw new AppError('not_publishable', { issues: problems });
+    if (items.length === 0) throw new AppError('not_publishable', { sentence: `The ${what} has no exercises.` });
+    await flip?.();
+    await tx.execute(sql`
+      update sessions s set status = 'published', published_at = now(), updated_at = now()
+       where ${scope} and s.status = 'draft'`);
+    inserted = await insertMissing(tx, items, language, by);
+    await linkItems(tx, items, language);
+  }
+  const ofThese = sql`r.id in (${rendersIn(scope)})`;
+  const requeued = await startGeneration(tx, ofThese, {
+    from: 'failed',
+    cause: 'republished',
+    forgetVideo: true,
+    by,
+  });
+  const bumped = await bumpAwaited(tx, ofThese);
+  const queued = [...inserted, ...requeued];
+  return { counts: await countRenders(tx, scope), queued, touched: [...queued, ...bumped] };
+}
+
+async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<void> {
+  const given = items.map(({ itemId, exerciseId, hash }) => ({ item_id: itemId, exercise_id: exerciseId, hash }));
   await tx.execute(sql`
     update session_items i set render_id = r.id
-      from jsonb_to_recordset(${JSON.stringify(items.map(({ itemId, exerciseId, hash }) => ({ item_id: itemId, exercise_id: exerciseId, hash })))}::jsonb)
-           as given(item_id uuid, exercise_id uuid, hash text)
+      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given(item_id uuid, exercise_id uuid, hash text)
       join exercise_renders r on r.exercise_id = given.exercise_id and r.recipe_hash = given.hash and r.language = ${language}
      where i.id = given.item_id`);
-  return inserted;
 }
-
-interface ResolvedItem {
-  itemId: string;
-  exerciseId: string;
-  recipe: Recipe;
-  hash: string;
-}
-
-interface ItemRow extends Record<string, unknown> {
-  item_id: string;
-  session_title: string;
-  position: number;
-  exercise_id: string;
-  dose: Parameters<typeof resolveRecipe>[0]['dose'];
-  rep_marks: RepMarks;
-  sha256: string | null;
-  duration_ms: number | null;
-}
-
-interface ClipRow extends Record<string, unknown> {
-  exercise_id: string;
-  language: string;
-  name: string;
-  sha256: string;
-}
-
-/** Turns every item into its recipe, or refuses the whole programme naming each item that cannot be one. */
-async function resolveItems(tx: Executor, programId: string, language: string): Promise<ResolvedItem[]> {
-  const items = await rows<ItemRow>(
-    tx,
-    sql`select i.id as item_id, s.title as session_title, i.position, i.exercise_id, i.dose, e.rep_marks, src.sha256, src.duration_ms
-          from sessions s
-          join session_items i on i.session_id = s.id
-          join exercises e on e.id = i.exercise_id
-          left join lateral (select sha256, duration_ms from exercise_sources where exercise_id = e.id order by created_at desc limit 1) src on true
-         where s.program_id = ${programId}
-         order by s.position, i.position`,
-  );
-  if (items.length === 0) {
-    throw new AppError('not_publishable', { sentence: 'The programme has no exercises.' });
-  }
-  const clips = await rows<ClipRow>(
-    tx,
-    sql`select c.exercise_id, c.language, c.name, c.sha256 from cue_clips c
-         where c.exercise_id in (select i.exercise_id from session_items i join sessions s on s.id = i.session_id where s.program_id = ${programId})`,
-  );
-  const clipsOf = new Map<string, ClipRow[]>();
-  for (const clip of clips) clipsOf.set(clip.exercise_id, [...(clipsOf.get(clip.exercise_id) ?? []), clip]);
-  const resolved = items.map((item) => ({
-    item,
-    resolution: resolveRecipe({
-      exerciseId: item.exercise_id,
-      language,
-      dose: item.dose,
-      source:
-        item.sha256 === null || item.duration_ms === null
-          ? null
-          : { sha256: item.sha256, durationMs: item.duration_ms },
-      marks: item.rep_marks,
-      clips: clipsOf.get(item.exercise_id) ?? [],
-    }),
-  }));
-  const problems = resolved.flatMap(({ item, resolution }) =>
-    resolution.ok
-      ? []
-      : [
-          {
-            path: `${item.session_title}, item ${item.position + 1}`,
-            message: resolution.sentence,
-            code: resolution.code,
-          },
-        ],
-  );
-  if (problems.length > 0) throw new AppError('not_publishable', { issues: problems });
-  return resolved.flatMap(({ item, resolution }) => (resolution.ok ? [resolvedItem(item, resolution)] : []));
-}
-
-const resolvedItem = (item: ItemRow, { recipe, hash }: Resolution & { ok: true }): ResolvedItem => ({
-  itemId: item.item_id,
-  exerciseId: item.exercise_id,
-  recipe,
-  hash,
-});
 
 /**
  * Inserts the renders that do not exist yet, with their first history row and their place in the fair order: one round
@@ -214,7 +192,7 @@ async function insertMissing(
   return inserted.map((row) => ({ id: row.id, recipeHash: row.recipe_hash, generation: row.generation }));
 }
 
-async function countRenders(tx: Executor, programId: string): Promise<PublishCounts> {
+async function countRenders(tx: Executor, scope: SQL): Promise<PublishCounts> {
   const [counts] = await rows<Record<keyof PublishCounts, string>>(
     tx,
     sql`select count(*) as total,
@@ -222,7 +200,7 @@ async function countRenders(tx: Executor, programId: string): Promise<PublishCou
                count(*) filter (where status = 'pending') as queued,
                count(*) filter (where status in ('rendering', 'transcoding')) as "inProgress",
                count(*) filter (where status = 'failed') as failed
-          from exercise_renders where id in (${rendersOf(programId)})`,
+          from exercise_renders where id in (${rendersIn(scope)})`,
   );
   return {
     total: Number(counts?.total ?? 0),

@@ -1,4 +1,4 @@
-import { and, eq, isNull, or } from 'drizzle-orm';
+import { and, eq, isNull, or, sql } from 'drizzle-orm';
 import type { Dose } from '../domain/recipe.ts';
 import type { Executor } from './client.ts';
 import { exerciseRenders, exercises, programs, runs, sessionItems, sessions } from './schema/index.ts';
@@ -30,7 +30,7 @@ export interface PlayableSession {
   id: string;
   title: string;
   programId: string | null;
-  /** Null where the session stands alone and has no language of its own. */
+  /** Its programme's, or its own where it stands alone. */
   language: string | null;
   items: PlayableItem[];
 }
@@ -49,7 +49,7 @@ export async function findPlayableSession(
   const found = await db
     .select({
       session: { id: sessions.id, title: sessions.title, programId: sessions.programId },
-      language: programs.language,
+      language: sql<string | null>`coalesce(${programs.language}, ${sessions.language})`,
       item: {
         id: sessionItems.id,
         position: sessionItems.position,

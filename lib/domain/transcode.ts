@@ -7,6 +7,9 @@ export interface TranscodeFacts {
   messages: readonly { level: 'undefined' | 'information' | 'warning' | 'error'; code: string; text: string }[];
 }
 
+/** Bunny's part of a render failed, so what Bunny has may be why: made again, it is to get another video. */
+export const doubtsVideo = (errorCode: string | null): boolean => errorCode?.startsWith('transcode_') ?? false;
+
 export type ReadyOn = 'finished' | 'playable';
 
 export type TranscodeVerdict =

@@ -8,6 +8,7 @@ import {
   selectRenders,
 } from '../db/operate.ts';
 import { isTerminal, type RenderStatus } from '../domain/render-states.ts';
+import { doubtsVideo } from '../domain/transcode.ts';
 
 /** What an operator's command did, or would do, with a render. */
 export interface Operated {
@@ -36,9 +37,6 @@ interface Command {
   /** Answers the ids of those that it changed. */
   apply(renders: readonly SelectedRender[]): Promise<string[]>;
 }
-
-/** Bunny's part of it failed, so what Bunny has may be why. */
-const doubtsVideo = ({ errorCode }: SelectedRender) => errorCode?.startsWith('transcode_') ?? false;
 
 /** Batch by batch over everything selected: one statement to read, and a constant number of them to write. */
 async function* operate(
@@ -92,8 +90,8 @@ export function retryRenders(
       ...(await requeueByOperator(
         db,
         {
-          failed: idsOf(renders, (render) => render.status === 'failed' && !doubtsVideo(render)),
-          failedVideo: idsOf(renders, (render) => render.status === 'failed' && doubtsVideo(render)),
+          failed: idsOf(renders, (render) => render.status === 'failed' && !doubtsVideo(render.errorCode)),
+          failedVideo: idsOf(renders, (render) => render.status === 'failed' && doubtsVideo(render.errorCode)),
           ready: idsOf(renders, ({ status }) => status === 'ready'),
         },
         options.cause,

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { assignProgram, unassignProgram } from '../../../lib/db/assignments.ts';
+import { audit } from '../../../lib/db/audit.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
@@ -51,11 +52,14 @@ export function assignmentRoutes({ database: { db }, mirror }: EdgeDeps) {
   return createRouter()
     .openapi(assign, async (c) => {
       const { who } = c.var;
+      const programId = c.req.valid('param').id;
+      const given = c.req.valid('json');
       const { assignment, bumped } = await assignProgram(db, {
-        programId: c.req.valid('param').id,
+        programId,
         orgId: who.org,
         by: who.sub,
-        ...c.req.valid('json'),
+        ...given,
+        alongside: (tx) => audit(tx, who, 'program.assign', programId, { ...given }),
       });
       await mirrorBriefly(mirror, bumped);
       const { created, createdAt, ...made } = assignment;
@@ -63,8 +67,12 @@ export function assignmentRoutes({ database: { db }, mirror }: EdgeDeps) {
     })
     .openapi(unassign, async (c) => {
       const { id: programId, patientId } = c.req.valid('param');
-      const removed = await unassignProgram(db, { programId, orgId: c.var.who.org, patientId });
-      if (!removed) throw new AppError('not_found');
+      const { who } = c.var;
+      await db.transaction(async (tx) => {
+        const removed = await unassignProgram(tx, { programId, orgId: who.org, patientId });
+        if (!removed) throw new AppError('not_found');
+        await audit(tx, who, 'program.unassign', programId, { patientId });
+      });
       return c.body(null, 204);
     });
 }

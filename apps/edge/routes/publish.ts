@@ -1,6 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Who } from '../../../lib/auth/tokens.ts';
+import { type AuditAction, audit } from '../../../lib/db/audit.ts';
 import { listProgramRenders, type ProgramRender } from '../../../lib/db/program-renders.ts';
-import { publishProgram } from '../../../lib/db/publish.ts';
+import { type Published, type PublishRequest, publishProgram, publishSession } from '../../../lib/db/publish.ts';
 import { renderStatus } from '../../../lib/domain/render-states.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { createTurns } from '../../../lib/turns.ts';
@@ -68,6 +70,18 @@ const publish = createRoute({
   responses: { 202: json(counts, 'Accepted.'), ...commonProblems('not_found', 'conflict', 'not_publishable') },
 });
 
+const publishAlone = createRoute({
+  method: 'post',
+  path: '/v1/sessions/{id}/publish',
+  tags: ['Sessions'],
+  security,
+  summary: 'Publish a session that stands alone',
+  description: 'As for a programme. A session of a programme is published with it.',
+  middleware: allow('programs.write'),
+  request: { params: idParam },
+  responses: { 202: json(counts, 'Accepted.'), ...commonProblems('not_found', 'conflict', 'not_publishable') },
+});
+
 const renders = createRoute({
   method: 'get',
   path: '/v1/programs/{id}/renders',
@@ -115,15 +129,42 @@ export function publishRoutes(deps: EdgeDeps) {
 
   const inTurn = createTurns();
 
+  const published = async (
+    who: Who,
+    action: AuditAction,
+    subject: string,
+    publish: (request: PublishRequest) => Promise<Published>,
+  ) => {
+    const request: PublishRequest = {
+      orgId: who.org,
+      by: who.sub,
+      alongside: (tx, { counts }) => audit(tx, who, action, subject, { ...counts }),
+    };
+    // One specialist's publishes wait for each other in Postgres, too, but each with a connection in its hand: a dozen
+    // at once would leave none for anybody else.
+    const { touched, counts } = await inTurn(who.sub, () => publish(request));
+    await mirrorBriefly(deps.mirror, touched);
+    return counts;
+  };
+
   return createRouter()
     .openapi(publish, async (c) => {
-      const { who } = c.var;
       const programId = c.req.valid('param').id;
-      // One specialist's publishes wait for each other in Postgres, too, but each with a connection in its hand: a dozen
-      // at once would leave none for anybody else.
-      const published = await inTurn(who.sub, () => publishProgram(db, { programId, orgId: who.org, by: who.sub }));
-      await mirrorBriefly(deps.mirror, published.touched);
-      return c.json(published.counts, 202);
+      return c.json(
+        await published(c.var.who, 'program.publish', programId, (request) =>
+          publishProgram(db, { ...request, programId }),
+        ),
+        202,
+      );
+    })
+    .openapi(publishAlone, async (c) => {
+      const sessionId = c.req.valid('param').id;
+      return c.json(
+        await published(c.var.who, 'session.publish', sessionId, (request) =>
+          publishSession(db, { ...request, sessionId }),
+        ),
+        202,
+      );
     })
     .openapi(renders, async (c) => {
       const found = await listProgramRenders(db, c.req.valid('param').id, viewerOf(c.var.who));

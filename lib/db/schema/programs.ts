@@ -42,12 +42,16 @@ export const sessions = pgTable(
     programId: uuid().references(() => programs.id, { onDelete: 'cascade' }),
     position: integer().notNull().default(0),
     title: text().notNull(),
+    /** Of a session that stands alone; one of a programme speaks the programme's. */
+    language: text(),
     status: text(lifeCycle).notNull().default('draft'),
+    createdBy: text(),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
     publishedAt: time(),
   },
   (t) => [
+    index('sessions_alone_idx').on(t.orgId, t.id).where(sql`${t.programId} is null`),
     uniqueIndex('sessions_order_key').on(t.programId, t.position).where(sql`${t.programId} is not null`),
     check('sessions_status_known', sql`${t.status} in ('draft', 'published', 'archived')`),
   ],

@@ -21,7 +21,13 @@ beforeAll(async () => {
   const published = await aPublishedProgram(edge.db, who.manager.org, [exercise.id]);
   const { programId, sessionId } = published;
   await edge.db.insert(assignments).values({ programId, patientId: who.patient.sub, assignedBy: 'specialist-a' });
+  const alone = async () => {
+    const body = { title: 'Core', language: 'en', items: [{ exerciseId: exercise.id }] };
+    const made = await edge.call('POST', '/v1/sessions', { as: who.specialist, json: body });
+    return ((await made.json()) as { id: string }).id;
+  };
   ids = { exercise: exercise.id, platform: platform.id, program: programId, session: sessionId };
+  ids = { ...ids, render: published.renderIds[0] ?? '', alone: await alone(), other: await alone() };
 });
 afterAll(() => edge.close());
 
@@ -43,12 +49,24 @@ const ROUTES: [method: string, path: string, allowed: RoleName[], json?: object]
   ['PATCH', '/v1/programs/{program}', clinic, { title: 'Knee' }],
   ['POST', '/v1/programs/{program}/publish', clinic],
   ['GET', '/v1/programs/{program}/renders', clinic],
+  ['POST', '/v1/programs/{program}/copy', clinic, {}],
+  ['POST', '/v1/programs/{program}/sessions', clinic, { sessionId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10' }],
+  ['POST', '/v1/sessions', clinic, { title: 'Core', language: 'en' }],
+  ['GET', '/v1/sessions', clinic],
+  ['GET', '/v1/sessions/{alone}', clinic],
+  ['PATCH', '/v1/sessions/{alone}', clinic, { title: 'Core' }],
+  ['POST', '/v1/sessions/{alone}/publish', clinic],
+  ['POST', '/v1/sessions/{other}/archive', clinic],
+  ['POST', '/v1/renders/{render}/retry', clinic, {}],
+  ['POST', '/v1/renders/{render}/cancel', clinic],
   ['POST', '/v1/programs/{program}/assignments', clinic, { patientId: 'patient-a' }],
   ['DELETE', '/v1/programs/{program}/assignments/patient-z', clinic],
   ['GET', '/v1/me/programs', ['patient']],
   ['GET', '/v1/programs/{program}/readiness', [...clinic, 'patient']],
   ['GET', '/v1/sessions/{session}/play', [...clinic, 'patient']],
   ['POST', '/v1/sessions/{session}/runs', ['patient']],
+  // The last: it hides the programme from its patient.
+  ['POST', '/v1/programs/{program}/archive', clinic],
 ];
 
 const fill = (path: string) => path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '');

@@ -1,0 +1,60 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { cancelForClinic, type RenderState, retryForClinic } from '../../../lib/db/clinic-renders.ts';
+import { renderStatus } from '../../../lib/domain/render-states.ts';
+import { allow } from '../auth.ts';
+import type { EdgeDeps } from '../deps.ts';
+import { mirrorBriefly } from '../mirror-briefly.ts';
+import { commonProblems, id, idParam, json, jsonBody, security } from '../openapi.ts';
+import { createRouter } from '../router.ts';
+
+const stateSchema = z
+  .object({ id, status: renderStatus, generation: z.int().min(0) })
+  .openapi('RenderState', { description: 'Watch it further among the renders of the programme.' });
+
+const tags = ['Renders'];
+
+const retry = createRoute({
+  method: 'post',
+  path: '/v1/renders/{id}/retry',
+  tags,
+  security,
+  summary: 'Ask for a video again',
+  description:
+    'For one that failed, and for one that waits before it is tried again. One that is ready is made anew only with ' +
+    '`force`, by a superadmin; until then nobody can play it.',
+  middleware: allow('programs.write'),
+  request: { params: idParam, body: jsonBody(z.strictObject({ force: z.boolean().default(false) })) },
+  responses: {
+    202: json(stateSchema, 'It is queued.'),
+    ...commonProblems('not_found', 'render_ready', 'render_under_way'),
+  },
+});
+
+const cancel = createRoute({
+  method: 'post',
+  path: '/v1/renders/{id}/cancel',
+  tags,
+  security,
+  summary: 'Give up a video that is being made',
+  description:
+    'Refused where somebody else needs it: another clinic, or, for a specialist, a colleague. It has failed then, with ' +
+    'the code `cancelled`, until somebody asks for it again.',
+  middleware: allow('programs.write'),
+  request: { params: idParam },
+  responses: { 200: json(stateSchema, 'Given up.'), ...commonProblems('not_found', 'render_shared', 'render_ended') },
+});
+
+const present = ({ id, status, generation }: RenderState) => ({ id, status, generation });
+
+export function renderRoutes({ database: { db }, mirror }: EdgeDeps) {
+  return createRouter()
+    .openapi(retry, async (c) => {
+      const render = await retryForClinic(db, c.req.valid('param').id, c.var.who, c.req.valid('json').force);
+      await mirrorBriefly(mirror, [render]);
+      return c.json(present(render), 202);
+    })
+    .openapi(cancel, async (c) => {
+      const render = await cancelForClinic(db, c.req.valid('param').id, c.var.who);
+      return c.json(present(render), 200);
+    });
+}
