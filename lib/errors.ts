@@ -18,6 +18,7 @@ export const ERRORS = {
   already_published: { status: 409, retryable: false, sentence: 'What is published can no longer be edited.' },
   not_published: { status: 409, retryable: false, sentence: 'This is not published.' },
   not_publishable: { status: 422, retryable: false, sentence: 'The programme cannot be published as it is.' },
+  too_many_requests: { status: 429, retryable: true, sentence: 'Too many requests at once; try again later.' },
   session_preparing: { status: 409, retryable: true, sentence: 'This session is still being prepared.' },
   session_failed: { status: 409, retryable: false, sentence: 'A video of this session could not be made.' },
   render_under_way: { status: 409, retryable: false, sentence: 'This video is being made already.' },

@@ -39,6 +39,12 @@ const unlessUpload =
   (c, next) =>
     c.req.method === 'PUT' ? next() : middleware(c, next);
 
+/** A watch over readiness may take longer than anything else, and ends by itself. */
+const unlessWatching =
+  (middleware: MiddlewareHandler): MiddlewareHandler =>
+  (c, next) =>
+    c.req.path.endsWith('/readiness') ? next() : middleware(c, next);
+
 /** Answers are a person's own, and some carry addresses that expire; a route that knows better says so. */
 const neverStored: MiddlewareHandler = async (c, next) => {
   await next();
@@ -75,7 +81,7 @@ export function createApp(deps: EdgeDeps) {
   app.use('/v1/*', authenticate(deps.verify), neverStored);
   app.use(
     '/v1/*',
-    unlessUpload(timeout(ANSWER_WITHIN_MS)),
+    unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),
     unlessUpload(bodyLimit({ maxSize: MAX_JSON_BYTES, onError: refuseBody })),
   );
 

@@ -6,6 +6,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
 import type { Mirror } from '../../lib/queue/mirror.ts';
 import type { Queues } from '../../lib/queue/queues.ts';
+import type { Statuses } from './statuses.ts';
 
 /** What the edge works with; made in main.ts. */
 export interface EdgeDeps {
@@ -17,6 +18,7 @@ export interface EdgeDeps {
   verify: Verifier;
   registry: Registry;
   log: Logger;
-  /** True from the moment the process has been told to stop. */
-  draining: () => boolean;
+  statuses: Statuses;
+  /** Aborted from the moment the process has been told to stop. */
+  stopping: AbortSignal;
 }

@@ -1,4 +1,5 @@
 import { createVerifier } from '../../lib/auth/tokens.ts';
+import { openStatusCache } from '../../lib/cache/status-cache.ts';
 import { loadEdgeConfig } from '../../lib/config/edge.ts';
 import { openDatabase } from '../../lib/db/client.ts';
 import { mirrorRows } from '../../lib/db/dispatch.ts';
@@ -11,6 +12,7 @@ import { runMain } from '../../lib/run-main.ts';
 import { onSignal } from '../../lib/shutdown.ts';
 import { createApp } from './app.ts';
 import { listen } from './listen.ts';
+import { createStatuses } from './statuses.ts';
 
 /** How long answers under way may take once the process has been told to stop. */
 const DRAIN_MS = 10_000;
@@ -21,7 +23,8 @@ async function main(): Promise<void> {
   const database = openDatabase(config.DATABASE_URL, { max: config.DATABASE_POOL, appName: 'bakehouse-edge' });
   const queues = openQueues({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX }, log);
   const registry = createRegistry('edge');
-  let draining = false;
+  const stopping = new AbortController();
+  const cache = openStatusCache({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX, log });
 
   const app = createApp({
     config,
@@ -41,7 +44,8 @@ async function main(): Promise<void> {
     }),
     registry,
     log,
-    draining: () => draining,
+    statuses: createStatuses(database.db, cache),
+    stopping: stopping.signal,
   });
 
   const metrics = await serveMetrics(registry, { host: config.METRICS_HOST, port: config.METRICS_PORT });
@@ -52,14 +56,15 @@ async function main(): Promise<void> {
       {
         name: 'listener',
         run: () => {
-          // /readyz says so to whoever still asks over an open connection.
-          draining = true;
+          // /readyz says so to whoever still asks over an open connection, and whoever waits for news gets an answer.
+          stopping.abort();
           return listener.close(DRAIN_MS);
         },
         deadlineMs: DRAIN_MS + 1_000,
       },
       { name: 'metrics', run: () => metrics.close(), deadlineMs: 1_000 },
       { name: 'queues', run: () => queues.close(), deadlineMs: 2_000 },
+      { name: 'cache', run: async () => cache.close(), deadlineMs: 1_000 },
       { name: 'database', run: () => database.close(), deadlineMs: 6_000 },
     ],
     log,

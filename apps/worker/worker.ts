@@ -1,8 +1,10 @@
 import type { Registry } from 'prom-client';
 import { openLimiter } from '../../lib/cache/limiter.ts';
+import { openStatusBell, type StatusBell } from '../../lib/cache/status-cache.ts';
 import type { WorkerConfig } from '../../lib/config/worker.ts';
-import { type Database, openDatabase } from '../../lib/db/client.ts';
+import { type Database, type Db, openDatabase } from '../../lib/db/client.ts';
 import { mirrorRows } from '../../lib/db/dispatch.ts';
+import { programsPlaying } from '../../lib/db/readiness.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
 import type { Health } from '../../lib/metrics.ts';
@@ -72,7 +74,9 @@ export function startWorker(
   watchLimiter(registry, limiter);
   const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
-  const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, log };
+  const bell = openStatusBell({ ...connection, log });
+  const onEnded = tellWhoShows(database.db, bell, log);
+  const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, onEnded, log };
 
   const watch = (kind: JobKind, queue: Queues['renders']) => ({
     queue,
@@ -122,6 +126,7 @@ export function startWorker(
         run: () => {
           permits.close();
           limiter.close();
+          bell.close();
         },
         deadlineMs: restMs,
       },
@@ -139,3 +144,12 @@ export function startWorker(
     },
   };
 }
+
+/** Who shows a programme hears at once that one of its renders has ended; where that fails, they look again in time. */
+export const tellWhoShows =
+  (db: Db, bell: StatusBell, log: Logger) =>
+  (renderIds: readonly string[]): void => {
+    programsPlaying(db, renderIds)
+      .then((programIds) => bell.ring(programIds))
+      .catch((err: unknown) => log.debug({ err, renderIds }, 'nobody was told of ended renders'));
+  };

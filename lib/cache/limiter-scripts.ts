@@ -98,6 +98,14 @@ export const LIMITER_SCRIPTS = {
   outlivePermit: { lua: OUTLIVE, numberOfKeys: 1 },
 };
 
+/** KEYS announced. Answers the sum of all slots. */
+export const COUNT_SLOTS = {
+  countSlots: { lua: `${NOW}\nlocal announced = KEYS[1]\n${SLOTS}\nreturn total`, numberOfKeys: 1 },
+};
+
+/** Where the workers announce what media can take. */
+export const announcedKey = (prefix: string) => `${prefix}:media:capacity`;
+
 type Argument = string | number;
 
 declare module 'ioredis' {
@@ -105,6 +113,7 @@ declare module 'ioredis' {
     acquirePermit(...given: Argument[]): Result<[kind: string, target: string, capacity: number], Context>;
     renewPermits(...given: Argument[]): Result<null, Context>;
     announceSlots(...given: Argument[]): Result<number, Context>;
+    countSlots(announced: string): Result<number, Context>;
     outlivePermit(...given: Argument[]): Result<null, Context>;
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { LIMITER_SCRIPTS } from './limiter-scripts.ts';
+import { announcedKey, LIMITER_SCRIPTS } from './limiter-scripts.ts';
 
 export interface LimiterOptions {
   redisUrl: string;
@@ -66,11 +66,8 @@ const WAITING_MS = 1_000;
  */
 export function openLimiter(options: LimiterOptions): Limiter {
   const { permitMs, announcedMs, localCap, log } = options;
-  const keys = ['permits', 'capacity', 'waiting'].map((name) => `${options.prefix}:media:${name}`) as [
-    string,
-    string,
-    string,
-  ];
+  const { prefix } = options;
+  const keys = [`${prefix}:media:permits`, announcedKey(prefix), `${prefix}:media:waiting`] as const;
   const asker = randomUUID();
   const redis = new Redis(options.redisUrl, {
     maxRetriesPerRequest: 1,

@@ -1,7 +1,10 @@
-import { and, desc, eq, inArray, lt } from 'drizzle-orm';
+import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
+import type { Unfinished } from '../domain/eta.ts';
 import { type Readiness, type ReadinessItem, readinessOf } from '../domain/readiness.ts';
+import type { RenderStatus } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
 import { type Page, type PageRequest, toPage } from './page.ts';
+import { rows } from './rows.ts';
 import { assignments, exerciseRenders, programs, sessionItems, sessions } from './schema/index.ts';
 import { type Viewer, visibleTo } from './viewer.ts';
 
@@ -13,17 +16,87 @@ const item = {
   errorSentence: exerciseRenders.errorMessage,
 };
 
-/** Readiness of a programme in one statement; null where there is none that this viewer may know of. */
-export async function findReadiness(db: Executor, programId: string, viewer: Viewer): Promise<Readiness | null> {
+/** What a programme looks like to whoever may see it. */
+export interface ProgramStatus {
+  readiness: Readiness;
+  /** Its renders that have not ended, each once. */
+  unfinished: Unfinished[];
+}
+
+/** How a programme stands, in one statement; null where there is none. Who may know of it is not asked: `maySee`. */
+export async function readStatus(db: Executor, programId: string): Promise<ProgramStatus | null> {
+  const found = await rows<StatusRow>(
+    db,
+    sql`with items as materialized (
+      select s.position as session_position, i.position, i.id as item_id, i.render_id
+        from sessions s join session_items i on i.session_id = s.id where s.program_id = ${programId}
+    ), last_waiting as (
+      select r.fair_tag, r.urgent, r.updated_at, r.id from exercise_renders r
+       where r.status = 'pending' and r.id in (select render_id from items)
+       order by r.fair_tag desc, r.urgent, r.updated_at desc, r.id desc limit 1
+    )
+    select i.item_id, i.render_id, r.status, r.error_code, r.error_message,
+           extract(epoch from now() - case r.status when 'rendering' then r.claimed_at when 'transcoding' then r.transcode_started_at else r.updated_at end)::float8 * 1000 as since_ms,
+           greatest(0, extract(epoch from r.not_before - now())::float8 * 1000) as wait_ms,
+           case when r.status = 'pending' then
+             (select count(*) from exercise_renders o cross join last_waiting l
+               where o.status = 'pending'
+                 and (o.fair_tag, not o.urgent, o.updated_at, o.id) < (l.fair_tag, not l.urgent, l.updated_at, l.id))
+           end::int as ahead
+      from programs p left join items i on true left join exercise_renders r on r.id = i.render_id
+     where p.id = ${programId}
+     order by i.session_position, i.position`,
+  );
+  if (found.length === 0) return null;
+  const items = found.filter((row) => row.item_id !== null);
+  const renders = new Map(items.map((row) => [row.render_id, row]));
+  return {
+    readiness: readinessOf(
+      items.map((row) => ({
+        itemId: row.item_id ?? '',
+        renderId: row.render_id,
+        status: row.status,
+        errorCode: row.error_code,
+        errorSentence: row.error_message,
+      })),
+    ),
+    unfinished: [...renders.values()].flatMap(({ status, since_ms: sinceMs, wait_ms: waitMs, ahead }) =>
+      status === null || status === 'ready' || status === 'failed'
+        ? []
+        : [{ status, sinceMs: sinceMs ?? 0, waitMs: waitMs ?? 0, ahead: ahead ?? 0 }],
+    ),
+  };
+}
+
+interface StatusRow extends Record<string, unknown> {
+  item_id: string | null;
+  render_id: string | null;
+  status: RenderStatus | null;
+  error_code: string | null;
+  error_message: string | null;
+  since_ms: number | null;
+  wait_ms: number | null;
+  ahead: number | null;
+}
+
+/** Whether this viewer may know of a programme. */
+export async function maySee(db: Executor, programId: string, viewer: Viewer): Promise<boolean> {
   const found = await db
-    .select(item)
+    .select({ id: programs.id })
     .from(programs)
-    .leftJoin(sessions, eq(sessions.programId, programs.id))
-    .leftJoin(sessionItems, eq(sessionItems.sessionId, sessions.id))
-    .leftJoin(exerciseRenders, eq(exerciseRenders.id, sessionItems.renderId))
-    .where(and(eq(programs.id, programId), visibleTo(db, viewer)))
-    .orderBy(sessions.position, sessionItems.position);
-  return found.length === 0 ? null : readinessOf(found.filter(isItem));
+    .where(and(eq(programs.id, programId), visibleTo(db, viewer)));
+  return found.length > 0;
+}
+
+/** The programmes that a change of these renders changes. */
+export async function programsPlaying(db: Executor, renderIds: readonly string[]): Promise<string[]> {
+  if (renderIds.length === 0) return [];
+  const found = await rows<{ program_id: string }>(
+    db,
+    sql`select distinct s.program_id from session_items i join sessions s on s.id = i.session_id
+         where i.render_id = any(${sql.param([...renderIds])}::uuid[]) and s.program_id is not null`,
+  );
+  return found.map(({ program_id: id }) => id);
 }
 
 /** The outer joins answer one row without an item where a programme or session is empty. */

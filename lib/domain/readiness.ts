@@ -15,8 +15,12 @@ export interface Readiness {
   ready: number;
   /** How many items from the first on already play, for players that can hold. */
   readyThrough: number;
-  failed: { itemId: string; renderId: string | null; code: string; sentence: string }[];
+  /** With a sentence for the clinic, and one for the patient, who can do nothing about it. */
+  failed: { itemId: string; renderId: string | null; code: string; sentence: string; patientSentence: string }[];
 }
+
+const FAILED = 'This video could not be prepared. Your clinic has been told.';
+const CANCELLED = 'This video is not being prepared any more. Please ask your clinic.';
 
 /**
  * What a patient may be told: `ready` only when every item plays, `failed` as soon as one cannot be made, otherwise
@@ -32,6 +36,7 @@ export function readinessOf(items: readonly ReadinessItem[]): Readiness {
       renderId,
       code: errorCode ?? 'internal',
       sentence: errorSentence ?? 'This video could not be made.',
+      patientSentence: errorCode === 'cancelled' ? CANCELLED : FAILED,
     }));
   const done = items.length > 0 && ready === items.length;
   return {

@@ -48,7 +48,7 @@ const unassign = createRoute({
   responses: { 204: { description: 'Taken back.' }, ...commonProblems('not_found') },
 });
 
-export function assignmentRoutes({ database: { db }, mirror }: EdgeDeps) {
+export function assignmentRoutes({ database: { db }, mirror, statuses }: EdgeDeps) {
   return createRouter()
     .openapi(assign, async (c) => {
       const { who } = c.var;
@@ -73,6 +73,7 @@ export function assignmentRoutes({ database: { db }, mirror }: EdgeDeps) {
         if (!removed) throw new AppError('not_found');
         await audit(tx, who, 'program.unassign', programId, { patientId });
       });
+      await statuses.changed({ programs: [programId] });
       return c.body(null, 204);
     });
 }

@@ -31,7 +31,7 @@ const readyz = createRoute({
   responses: { 200: json(readiness, '`ready` or `degraded`.'), 503: json(readiness, '`unavailable` or `draining`.') },
 });
 
-export function healthRoutes({ database, queues, draining }: EdgeDeps) {
+export function healthRoutes({ database, queues, stopping }: EdgeDeps) {
   return createRouter()
     .openapi(healthz, (c) => c.json({ status: 'ok' as const }, 200))
     .openapi(readyz, async (c) => {
@@ -42,7 +42,7 @@ export function healthRoutes({ database, queues, draining }: EdgeDeps) {
         ),
         queues.ping(PROBE_MS).then((answers) => (answers ? ('up' as const) : ('down' as const))),
       ]);
-      if (draining()) return c.json({ status: 'draining' as const, postgres, redis }, 503);
+      if (stopping.aborted) return c.json({ status: 'draining' as const, postgres, redis }, 503);
       if (postgres === 'down') return c.json({ status: 'unavailable' as const, postgres, redis }, 503);
       return c.json({ status: redis === 'up' ? ('ready' as const) : ('degraded' as const), postgres, redis }, 200);
     });

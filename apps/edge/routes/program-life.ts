@@ -56,7 +56,7 @@ const attach = createRoute({
   },
 });
 
-export function programLifeRoutes({ database: { db } }: EdgeDeps) {
+export function programLifeRoutes({ database: { db }, statuses }: EdgeDeps) {
   return createRouter()
     .openapi(archive, async (c) => {
       const { who } = c.var;
@@ -65,6 +65,7 @@ export function programLifeRoutes({ database: { db } }: EdgeDeps) {
         await archiveProgram(tx, { id: programId, orgId: who.org });
         await audit(tx, who, 'program.archive', programId);
       });
+      await statuses.changed({ programs: [programId] });
       return c.json(await readProgram(db, programId, who), 200);
     })
     .openapi(copy, async (c) => {

@@ -143,7 +143,10 @@ export function publishRoutes(deps: EdgeDeps) {
     // One specialist's publishes wait for each other in Postgres, too, but each with a connection in its hand: a dozen
     // at once would leave none for anybody else.
     const { touched, counts } = await inTurn(who.sub, () => publish(request));
-    await mirrorBriefly(deps.mirror, touched);
+    await Promise.all([
+      mirrorBriefly(deps.mirror, touched),
+      deps.statuses.changed({ renders: touched.map(({ id }) => id), programs: [subject] }),
+    ]);
     return counts;
   };
 

@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { etag } from 'hono/etag';
-import { findReadiness, listAssignedPrograms } from '../../../lib/db/readiness.ts';
+import { listAssignedPrograms } from '../../../lib/db/readiness.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allowPatients, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
 import { commonProblems, id, idParam, json, pageOf, pageQuery, security, time } from '../openapi.ts';
 import { createRouter } from '../router.ts';
+import { createWatchers, etagOf, isKnown, MAX_WAIT_S } from '../watchers.ts';
 
 const readinessSchema = z
   .object({
@@ -15,9 +15,35 @@ const readinessSchema = z
     total: z.int(),
     ready: z.int(),
     readyThrough: z.int().openapi({ description: 'How many items from the first on already play.' }),
-    failed: z.array(z.object({ itemId: id, renderId: id.nullable(), code: z.string(), sentence: z.string() })),
+    failed: z.array(
+      z.object({
+        itemId: id,
+        renderId: id.nullable(),
+        code: z.string(),
+        sentence: z.string().openapi({ description: 'For the clinic.' }),
+        patientSentence: z.string().openapi({ description: 'For the patient, who can do nothing about it.' }),
+      }),
+    ),
   })
   .openapi('Readiness', { example: { status: 'preparing', total: 5, ready: 3, readyThrough: 2, failed: [] } });
+
+const programReadiness = readinessSchema
+  .extend({
+    eta: z
+      .object({ likely: time, latest: time })
+      .nullable()
+      .openapi({
+        description:
+          'While it is preparing: when all will likely be ready, and by when nine of ten are, by what bakes took lately ' +
+          'and who is before them. Null where too little has been baked to tell.',
+      }),
+  })
+  .openapi('ProgramReadiness', {
+    example: {
+      ...{ status: 'preparing', total: 5, ready: 3, readyThrough: 2, failed: [] },
+      eta: { likely: '2026-03-14T09:27:40Z', latest: '2026-03-14T09:29:10Z' },
+    },
+  });
 
 const assignedProgram = z
   .object({
@@ -52,17 +78,31 @@ const readiness = createRoute({
   security,
   summary: 'Does it play yet?',
   description:
-    'For the patient it is assigned to, once published, and for its clinic. Poll it with `If-None-Match`: 304 while nothing has changed.',
-  middleware: etag(),
-  request: { params: idParam },
+    'For the patient it is assigned to, once published, and for its clinic. Poll it with `If-None-Match`: 304 while nothing ' +
+    'has changed. With `wait` the answer comes when it is another than you know (or, where you name none, not preparing ' +
+    'any more), at the latest after so many seconds. With `Accept: text/event-stream` it is sent at once and whenever it ' +
+    'changes, as events named `readiness` with the same object as data.',
+  request: {
+    params: idParam,
+    query: z.object({
+      wait: z.coerce.number().int().min(0).max(MAX_WAIT_S).default(0).openapi({ description: 'Seconds.' }),
+    }),
+  },
   responses: {
-    200: json(readinessSchema, 'Readiness, with its `ETag`.'),
+    200: {
+      description: 'Readiness, with its `ETag`.',
+      content: {
+        'application/json': { schema: programReadiness },
+        'text/event-stream': { schema: z.string() },
+      },
+    },
     304: { description: 'As you know it.' },
-    ...commonProblems('not_found'),
+    ...commonProblems('not_found', 'too_many_requests'),
   },
 });
 
-export function readinessRoutes({ database: { db } }: EdgeDeps) {
+export function readinessRoutes({ database: { db }, statuses, stopping }: EdgeDeps) {
+  const watchers = createWatchers(statuses, stopping);
   return createRouter()
     .openapi(mine, async (c) => {
       const { limit, cursor } = c.req.valid('query');
@@ -77,9 +117,27 @@ export function readinessRoutes({ database: { db } }: EdgeDeps) {
       return c.json({ items, nextCursor: page.next }, 200);
     })
     .openapi(readiness, async (c) => {
-      const found = await findReadiness(db, c.req.valid('param').id, viewerOf(c.var.who));
-      if (!found) throw new AppError('not_found');
+      const { id: programId } = c.req.valid('param');
+      const viewer = viewerOf(c.var.who);
+      const asked = { programId, viewer, sub: c.var.who.sub, signal: c.req.raw.signal };
       c.header('Cache-Control', 'private, no-cache');
-      return c.json(found, 200);
+      c.header('Vary', 'Accept, Authorization');
+      if (c.req.method === 'GET' && wantsEvents(c.req.header('Accept'))) {
+        const events = await watchers.events(asked);
+        c.header('Content-Type', 'text/event-stream');
+        // Nginx would hold small events back: https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering
+        c.header('X-Accel-Buffering', 'no');
+        return c.body(events, 200);
+      }
+      const known = c.req.header('If-None-Match');
+      const text = await watchers.wait({ ...asked, known, forMs: c.req.valid('query').wait * 1_000 });
+      const tag = etagOf(text);
+      c.header('ETag', tag);
+      if (known !== undefined && isKnown(known, tag)) return c.body(null, 304);
+      c.header('Content-Type', 'application/json');
+      return c.body(text, 200);
     });
 }
+
+/** Whether the caller prefers a stream of events; who takes anything gets the object. */
+const wantsEvents = (accept: string | undefined) => /(^|[\s,])text\/event-stream\b/.test(accept ?? '');

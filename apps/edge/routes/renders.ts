@@ -46,15 +46,16 @@ const cancel = createRoute({
 
 const present = ({ id, status, generation }: RenderState) => ({ id, status, generation });
 
-export function renderRoutes({ database: { db }, mirror }: EdgeDeps) {
+export function renderRoutes({ database: { db }, mirror, statuses }: EdgeDeps) {
   return createRouter()
     .openapi(retry, async (c) => {
       const render = await retryForClinic(db, c.req.valid('param').id, c.var.who, c.req.valid('json').force);
-      await mirrorBriefly(mirror, [render]);
+      await Promise.all([mirrorBriefly(mirror, [render]), statuses.changed({ renders: [render.id] })]);
       return c.json(present(render), 202);
     })
     .openapi(cancel, async (c) => {
       const render = await cancelForClinic(db, c.req.valid('param').id, c.var.who);
+      await statuses.changed({ renders: [render.id] });
       return c.json(present(render), 200);
     });
 }

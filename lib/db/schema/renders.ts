@@ -151,7 +151,11 @@ export const renderEvents = pgTable(
     error: jsonb().$type<EventError>(),
     at: createdAt(),
   },
-  (t) => [index('render_events_render_idx').on(t.renderId, t.id), index('render_events_at_idx').on(t.at)],
+  (t) => [
+    index('render_events_render_idx').on(t.renderId, t.id),
+    index('render_events_at_idx').on(t.at),
+    index('render_events_stage_ends_idx').on(t.toStatus, t.id).where(sql`${t.toStatus} in ('transcoding', 'ready')`),
+  ],
 );
 
 /** The inbox of Bunny's webhook: stored before it is answered, applied afterwards, kept for replay. */

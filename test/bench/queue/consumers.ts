@@ -8,8 +8,9 @@ import { startDuties } from '../../../apps/worker/maintenance/duty.ts';
 import { DUTIES } from '../../../apps/worker/maintenance/index.ts';
 import { workerMetrics } from '../../../apps/worker/metrics.ts';
 import { openPermits } from '../../../apps/worker/permits.ts';
-import { startWorker } from '../../../apps/worker/worker.ts';
+import { startWorker, tellWhoShows } from '../../../apps/worker/worker.ts';
 import { openLimiter } from '../../../lib/cache/limiter.ts';
+import { openStatusBell } from '../../../lib/cache/status-cache.ts';
 import { loadWorkerConfig, type WorkerConfig } from '../../../lib/config/worker.ts';
 import { openDatabase } from '../../../lib/db/client.ts';
 import { createLogger } from '../../../lib/log.ts';
@@ -80,6 +81,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     log,
   });
   const permits = openPermits({ fleet: noopMedia, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
+  const bell = openStatusBell({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX, log });
   const deps: WorkerDeps = {
     config,
     database,
@@ -88,6 +90,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     permits,
     metrics,
     onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
+    onEnded: tellWhoShows(database.db, bell, log),
     log,
   };
   const duties = startDuties(
@@ -98,6 +101,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     await duties.stop();
     permits.close();
     limiter.close();
+    bell.close();
     await database.close();
   };
   return { deps, stop };

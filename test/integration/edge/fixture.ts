@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { createApp } from '../../../apps/edge/app.ts';
 import type { EdgeDeps } from '../../../apps/edge/deps.ts';
+import { createStatuses } from '../../../apps/edge/statuses.ts';
 import { createVerifier, issueToken } from '../../../lib/auth/tokens.ts';
+import { openStatusCache } from '../../../lib/cache/status-cache.ts';
 import { loadEdgeConfig } from '../../../lib/config/edge.ts';
 import type { Env } from '../../../lib/config/env.ts';
 import { type Db, openDatabase } from '../../../lib/db/client.ts';
@@ -92,6 +94,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
   const watch: Pick<TestEdge, 'onStatement'> = { onStatement: undefined };
   const database = openDatabase(config.DATABASE_URL, { max: 4, onStatement: (text) => watch.onStatement?.(text) });
   const queues = openQueues({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX }, silentLog);
+  const cache = openStatusCache({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX, log: silentLog });
   const deps: EdgeDeps = {
     config,
     database,
@@ -105,7 +108,8 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
     verify: createVerifier({ secret: config.JWT_SECRET }),
     registry: createRegistry('edge'),
     log: silentLog,
-    draining: () => false,
+    statuses: createStatuses(database.db, cache),
+    stopping: new AbortController().signal,
     ...replace,
   };
   const app = createApp(deps);
@@ -125,6 +129,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
       });
     },
     async close() {
+      cache.close();
       await queues.close();
       await database.close();
       await testDatabase.drop();

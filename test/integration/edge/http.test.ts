@@ -151,7 +151,7 @@ describe('health', () => {
   });
 
   it('is not ready while it drains, but alive', async () => {
-    const draining = await startEdge({}, { draining: () => true });
+    const draining = await startEdge({}, { stopping: AbortSignal.abort() });
     try {
       const response = await draining.call('GET', '/readyz');
       expect([response.status, await response.json()]).toMatchObject([503, { status: 'draining' }]);

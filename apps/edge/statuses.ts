@@ -1,0 +1,67 @@
+import type { StatusCache } from '../../lib/cache/status-cache.ts';
+import type { Db } from '../../lib/db/client.ts';
+import { measurePace } from '../../lib/db/pace.ts';
+import { maySee, programsPlaying, readStatus } from '../../lib/db/readiness.ts';
+import type { Viewer } from '../../lib/db/viewer.ts';
+import { estimate, type Pace } from '../../lib/domain/eta.ts';
+import { createMemory } from '../../lib/memory.ts';
+
+/** How programmes stand, for any number of those who ask at once. */
+export interface Statuses {
+  /** The readiness object as JSON text; null where there is no such programme for this viewer. */
+  read(programId: string, viewer: Viewer): Promise<string | null>;
+  /** Calls back when a programme may look different; answers how to stop that. */
+  onChange(programId: string, listener: () => void): () => void;
+  /** After the commit that changed these renders or programmes. Never throws. */
+  changed(what: { renders?: readonly string[]; programs?: readonly string[] }): Promise<void>;
+  /** What the pipeline does per slot, and how many slots there are; null where too little has been made yet. */
+  pace(): Promise<Pace | null>;
+}
+
+/** A viewer who has lost sight of a programme sees it so much longer at most. */
+const SIGHT_MS = 500;
+const MAX_SIGHTS = 20_000;
+/** The history of hundreds of renders does not change faster. */
+const PACE_MS = 15_000;
+/** Times of an estimate are rounded up to this, so that it changes when it is another, not at each look. */
+const ETA_STEP_MS = 10_000;
+
+export function createStatuses(db: Db, cache: StatusCache): Statuses {
+  const sights = createMemory<boolean>({ ms: SIGHT_MS, max: MAX_SIGHTS });
+  const paces = createMemory<Pace | null>({ ms: PACE_MS, max: 1, keep: (found) => found !== null });
+
+  const pace = () =>
+    paces.get('pace', async () => {
+      const [stages, slots] = await Promise.all([measurePace(db), cache.slots()]);
+      return stages && { ...stages, slots: Math.max(1, slots ?? 1) };
+    });
+
+  const compute = async (programId: string): Promise<string | null> => {
+    const found = await readStatus(db, programId);
+    if (!found) return null;
+    const { readiness, unfinished } = found;
+    const known = unfinished.length > 0 && readiness.status === 'preparing' ? await pace() : null;
+    const eta = known && toTimes(estimate(unfinished, known), Date.now());
+    return JSON.stringify({ ...readiness, eta });
+  };
+
+  return {
+    read: async (programId, viewer) => {
+      const { orgId, patientId } = viewer;
+      const sight = JSON.stringify([programId, orgId, patientId]);
+      if (!(await sights.get(sight, () => maySee(db, programId, viewer)))) return null;
+      return cache.read(programId, () => compute(programId));
+    },
+    onChange: (programId, listener) => cache.onRing(programId, listener),
+    changed: async ({ renders = [], programs = [] }) => {
+      const playing = await programsPlaying(db, renders).catch(() => []);
+      await cache.ring([...new Set([...programs, ...playing])]);
+    },
+    pace,
+  };
+}
+
+function toTimes({ likelyMs, latestMs }: { likelyMs: number; latestMs: number }, now: number) {
+  const at = (ms: number) => new Date(Math.ceil((now + ms) / ETA_STEP_MS) * ETA_STEP_MS).toISOString();
+  return { likely: at(likelyMs), latest: at(latestMs) };
+}

@@ -1,0 +1,1 @@
+CREATE INDEX "render_events_stage_ends_idx" ON "render_events" USING btree ("to_status","id") WHERE "render_events"."to_status" in ('transcoding', 'ready');
