@@ -1,8 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Who } from '../../../lib/auth/tokens.ts';
 import { type AuditAction, audit } from '../../../lib/db/audit.ts';
+import { previewPublish } from '../../../lib/db/preview.ts';
 import { listProgramRenders, type ProgramRender } from '../../../lib/db/program-renders.ts';
 import { type Published, type PublishRequest, publishProgram, publishSession } from '../../../lib/db/publish.ts';
+import { estimate } from '../../../lib/domain/eta.ts';
 import { renderStatus } from '../../../lib/domain/render-states.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { createTurns } from '../../../lib/turns.ts';
@@ -68,6 +70,38 @@ const publish = createRoute({
   middleware: allow('programs.write'),
   request: { params: idParam },
   responses: { 202: json(counts, 'Accepted.'), ...commonProblems('not_found', 'conflict', 'not_publishable') },
+});
+
+const previewSchema = z
+  .object({
+    total: count.openapi({ description: 'Different videos that the programme needs.' }),
+    ready: count,
+    inProgress: count.openapi({ description: 'Being made already, for whomever.' }),
+    toBake: count.openapi({ description: 'Made for this programme, those that failed before included.' }),
+    estimate: z.object({ likelySeconds: count, latestSeconds: count }).nullable().openapi({
+      description: 'Until all is ready; nine of ten are by the latest. Null where too little has been baked to tell.',
+    }),
+    problems: z
+      .array(z.object({ path: z.string(), message: z.string(), code: z.string().optional() }))
+      .openapi({ description: 'Why it cannot be published, item by item; empty where it can.' }),
+  })
+  .openapi('PublishPreview', {
+    example: {
+      ...{ total: 12, ready: 10, inProgress: 0, toBake: 2 },
+      ...{ estimate: { likelySeconds: 100, latestSeconds: 180 }, problems: [] },
+    },
+  });
+
+const preview = createRoute({
+  method: 'get',
+  path: '/v1/programs/{id}/publish-preview',
+  tags,
+  security,
+  summary: 'What a publish would do',
+  description: 'How many videos are ready, how many are to be made, and how long that takes. Changes nothing.',
+  middleware: allow('programs.write'),
+  request: { params: idParam },
+  responses: { 200: json(previewSchema, 'As it is now.'), ...commonProblems('not_found', 'conflict') },
 });
 
 const publishAlone = createRoute({
@@ -158,6 +192,21 @@ export function publishRoutes(deps: EdgeDeps) {
           publishProgram(db, { ...request, programId }),
         ),
         202,
+      );
+    })
+    .openapi(preview, async (c) => {
+      const { org: orgId, sub: by } = c.var.who;
+      const { unfinished, ...counts } = await previewPublish(db, { programId: c.req.valid('param').id, orgId, by });
+      const pace = unfinished.length > 0 ? await deps.statuses.pace() : null;
+      const { likelyMs, latestMs } = pace ? estimate(unfinished, pace) : { likelyMs: 0, latestMs: 0 };
+      const known = pace !== null || unfinished.length === 0;
+      const seconds = (ms: number) => Math.ceil(ms / 1_000);
+      return c.json(
+        {
+          ...counts,
+          estimate: known ? { likelySeconds: seconds(likelyMs), latestSeconds: seconds(latestMs) } : null,
+        },
+        200,
       );
     })
     .openapi(publishAlone, async (c) => {

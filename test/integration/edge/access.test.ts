@@ -48,6 +48,7 @@ const ROUTES: [method: string, path: string, allowed: RoleName[], json?: object]
   ['GET', '/v1/programs/{program}', clinic],
   ['PATCH', '/v1/programs/{program}', clinic, { title: 'Knee' }],
   ['POST', '/v1/programs/{program}/publish', clinic],
+  ['GET', '/v1/programs/{program}/publish-preview', clinic],
   ['GET', '/v1/programs/{program}/renders', clinic],
   ['POST', '/v1/programs/{program}/copy', clinic, {}],
   ['POST', '/v1/programs/{program}/sessions', clinic, { sessionId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10' }],
