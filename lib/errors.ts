@@ -15,6 +15,16 @@ export const ERRORS = {
   unsupported_media_type: { status: 415, retryable: false, sentence: 'The body is of a type that is not taken here.' },
   payload_too_large: { status: 413, retryable: false, sentence: 'The body is larger than allowed.' },
   conflict: { status: 409, retryable: false, sentence: 'This does not fit the current state.' },
+  idempotency_key_reused: {
+    status: 422,
+    retryable: false,
+    sentence: 'This Idempotency-Key was used for another request.',
+  },
+  idempotency_under_way: {
+    status: 409,
+    retryable: true,
+    sentence: 'A request with this Idempotency-Key is under way.',
+  },
   already_published: { status: 409, retryable: false, sentence: 'What is published can no longer be edited.' },
   not_published: { status: 409, retryable: false, sentence: 'This is not published.' },
   not_publishable: { status: 422, retryable: false, sentence: 'The programme cannot be published as it is.' },

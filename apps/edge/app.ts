@@ -8,6 +8,7 @@ import { AppError } from '../../lib/errors.ts';
 import { httpMetrics } from '../../lib/metrics.ts';
 import { authenticate } from './auth.ts';
 import type { EdgeDeps } from './deps.ts';
+import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
 import { onError, problem, refuseBody } from './problem.ts';
 import { createRouter } from './router.ts';
@@ -76,13 +77,21 @@ export function createApp(deps: EdgeDeps) {
   );
 
   if (deps.config.CORS_ORIGIN) {
-    app.use('/v1/*', cors({ origin: deps.config.CORS_ORIGIN, exposeHeaders: ['ETag', 'X-Request-Id'], maxAge: 600 }));
+    app.use(
+      '/v1/*',
+      cors({
+        origin: deps.config.CORS_ORIGIN,
+        exposeHeaders: ['ETag', 'X-Request-Id', 'Idempotency-Replayed', 'Retry-After'],
+        maxAge: 600,
+      }),
+    );
   }
   app.use('/v1/*', authenticate(deps.verify), neverStored);
   app.use(
     '/v1/*',
     unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),
     unlessUpload(bodyLimit({ maxSize: MAX_JSON_BYTES, onError: refuseBody })),
+    idempotent(deps.database.db),
   );
 
   for (const routes of [

@@ -1,4 +1,5 @@
 export * from './audit.ts';
 export * from './exercises.ts';
+export * from './idempotency.ts';
 export * from './programs.ts';
 export * from './renders.ts';
