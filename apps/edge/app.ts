@@ -18,6 +18,7 @@ import { webhookRoutes } from './routes/bunny-webhook.ts';
 import { docsPage } from './routes/docs.ts';
 import { exerciseRoutes } from './routes/exercises.ts';
 import { healthRoutes } from './routes/health.ts';
+import { notificationRoutes } from './routes/notifications.ts';
 import { programLifeRoutes } from './routes/program-life.ts';
 import { programRoutes } from './routes/programs.ts';
 import { publishRoutes } from './routes/publish.ts';
@@ -104,6 +105,7 @@ export function createApp(deps: EdgeDeps) {
     renderRoutes(deps),
     assignmentRoutes(deps),
     readinessRoutes(deps),
+    notificationRoutes(deps),
     sessionRoutes(deps),
     webhookRoutes(deps),
     healthRoutes(deps),

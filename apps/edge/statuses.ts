@@ -1,5 +1,6 @@
 import type { StatusCache } from '../../lib/cache/status-cache.ts';
 import type { Db } from '../../lib/db/client.ts';
+import { tellReady } from '../../lib/db/notifications.ts';
 import { measurePace } from '../../lib/db/pace.ts';
 import { maySee, programsPlaying, readStatus } from '../../lib/db/readiness.ts';
 import type { Viewer } from '../../lib/db/viewer.ts';
@@ -55,7 +56,9 @@ export function createStatuses(db: Db, cache: StatusCache): Statuses {
     onChange: (programId, listener) => cache.onRing(programId, listener),
     changed: async ({ renders = [], programs = [] }) => {
       const playing = await programsPlaying(db, renders).catch(() => []);
-      await cache.ring([...new Set([...programs, ...playing])]);
+      const all = [...new Set([...programs, ...playing])];
+      await cache.ring(all);
+      await tellReady(db, all).catch(() => 0);
     },
     pace,
   };

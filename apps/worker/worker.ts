@@ -4,6 +4,7 @@ import { openStatusBell, type StatusBell } from '../../lib/cache/status-cache.ts
 import type { WorkerConfig } from '../../lib/config/worker.ts';
 import { type Database, type Db, openDatabase } from '../../lib/db/client.ts';
 import { mirrorRows } from '../../lib/db/dispatch.ts';
+import { tellReady } from '../../lib/db/notifications.ts';
 import { programsPlaying } from '../../lib/db/readiness.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
@@ -75,7 +76,7 @@ export function startWorker(
   const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
   const bell = openStatusBell({ ...connection, log });
-  const onEnded = tellWhoShows(database.db, bell, log);
+  const onEnded = tellOfEnded(database.db, bell, log);
   const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, onEnded, log };
 
   const watch = (kind: JobKind, queue: Queues['renders']) => ({
@@ -145,11 +146,17 @@ export function startWorker(
   };
 }
 
-/** Who shows a programme hears at once that one of its renders has ended; where that fails, they look again in time. */
-export const tellWhoShows =
+/**
+ * After renders have ended: patients who asked for it are told of programmes that are ready now, and who shows one hears of
+ * it. Where that fails, a duty tells them, and who shows it looks again in time.
+ */
+export const tellOfEnded =
   (db: Db, bell: StatusBell, log: Logger) =>
   (renderIds: readonly string[]): void => {
-    programsPlaying(db, renderIds)
-      .then((programIds) => bell.ring(programIds))
-      .catch((err: unknown) => log.debug({ err, renderIds }, 'nobody was told of ended renders'));
+    const tell = async () => {
+      const programIds = await programsPlaying(db, renderIds);
+      await bell.ring(programIds);
+      await tellReady(db, programIds);
+    };
+    tell().catch((err: unknown) => log.debug({ err, renderIds }, 'nobody was told of ended renders'));
   };

@@ -61,7 +61,8 @@ export function assignmentRoutes({ database: { db }, mirror, statuses }: EdgeDep
         ...given,
         alongside: (tx) => audit(tx, who, 'program.assign', programId, { ...given }),
       });
-      await mirrorBriefly(mirror, bumped);
+      // Nothing of the programme changes, but the patient may be told at once.
+      await Promise.all([mirrorBriefly(mirror, bumped), statuses.changed({ programs: [programId] })]);
       const { created, createdAt, ...made } = assignment;
       return c.json({ ...made, createdAt: createdAt.toISOString() }, created ? 201 : 200);
     })

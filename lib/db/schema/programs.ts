@@ -87,12 +87,15 @@ export const assignments = pgTable(
       .references(() => programs.id, { onDelete: 'cascade' }),
     patientId: text().notNull(),
     notifyWhenReady: boolean().notNull().default(false),
+    /** When the patient was told that it is ready: once, whatever becomes of it later. */
+    notifiedAt: time(),
     assignedBy: text().notNull(),
     createdAt: createdAt(),
   },
   (t) => [
     unique('assignments_key').on(t.programId, t.patientId),
     index('assignments_patient_idx').on(t.patientId, t.id),
+    index('assignments_to_tell_idx').on(t.programId).where(sql`${t.notifyWhenReady} and ${t.notifiedAt} is null`),
   ],
 );
 
@@ -122,5 +125,5 @@ export const notifications = pgTable(
     createdAt: createdAt(),
     readAt: time(),
   },
-  (t) => [index('notifications_recipient_idx').on(t.recipient, t.createdAt.desc())],
+  (t) => [index('notifications_recipient_idx').on(t.recipient, t.createdAt.desc(), t.id.desc())],
 );

@@ -8,7 +8,7 @@ import { startDuties } from '../../../apps/worker/maintenance/duty.ts';
 import { DUTIES } from '../../../apps/worker/maintenance/index.ts';
 import { workerMetrics } from '../../../apps/worker/metrics.ts';
 import { openPermits } from '../../../apps/worker/permits.ts';
-import { startWorker, tellWhoShows } from '../../../apps/worker/worker.ts';
+import { startWorker, tellOfEnded } from '../../../apps/worker/worker.ts';
 import { openLimiter } from '../../../lib/cache/limiter.ts';
 import { openStatusBell } from '../../../lib/cache/status-cache.ts';
 import { loadWorkerConfig, type WorkerConfig } from '../../../lib/config/worker.ts';
@@ -90,7 +90,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     permits,
     metrics,
     onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
-    onEnded: tellWhoShows(database.db, bell, log),
+    onEnded: tellOfEnded(database.db, bell, log),
     log,
   };
   const duties = startDuties(

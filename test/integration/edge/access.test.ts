@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assignments, organisations } from '../../../lib/db/schema/index.ts';
+import { assignments, notifications, organisations } from '../../../lib/db/schema/index.ts';
 import { anExercise } from '../../support/clinic.ts';
 import { aPublishedProgram, type Caller, people, problemOf, startEdge, type TestEdge } from './fixture.ts';
 
@@ -27,6 +27,11 @@ beforeAll(async () => {
     return ((await made.json()) as { id: string }).id;
   };
   ids = { exercise: exercise.id, platform: platform.id, program: programId, session: sessionId };
+  const [notification] = await edge.db
+    .insert(notifications)
+    .values({ recipient: who.manager.sub, orgId: who.manager.org, kind: 'x', payload: {} })
+    .returning({ id: notifications.id });
+  ids = { ...ids, notification: notification?.id ?? '' };
   ids = { ...ids, render: published.renderIds[0] ?? '', alone: await alone(), other: await alone() };
 });
 afterAll(() => edge.close());
@@ -62,6 +67,8 @@ const ROUTES: [method: string, path: string, allowed: RoleName[], json?: object]
   ['POST', '/v1/renders/{render}/cancel', clinic],
   ['POST', '/v1/programs/{program}/assignments', clinic, { patientId: 'patient-a' }],
   ['DELETE', '/v1/programs/{program}/assignments/patient-z', clinic],
+  ['GET', '/v1/notifications', [...roles]],
+  ['POST', '/v1/notifications/{notification}/read', [...roles]],
   ['GET', '/v1/me/programs', ['patient']],
   ['GET', '/v1/programs/{program}/readiness', [...clinic, 'patient']],
   ['GET', '/v1/sessions/{session}/play', [...clinic, 'patient']],
