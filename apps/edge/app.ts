@@ -11,6 +11,7 @@ import type { EdgeDeps } from './deps.ts';
 import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
 import { onError, problem, refuseBody } from './problem.ts';
+import { createRateLimits } from './rate-limit.ts';
 import { createRouter } from './router.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { assignmentRoutes } from './routes/assignments.ts';
@@ -82,12 +83,14 @@ export function createApp(deps: EdgeDeps) {
       '/v1/*',
       cors({
         origin: deps.config.CORS_ORIGIN,
-        exposeHeaders: ['ETag', 'X-Request-Id', 'Idempotency-Replayed', 'Retry-After'],
+        exposeHeaders: ['ETag', 'X-Request-Id', 'Idempotency-Replayed', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
         maxAge: 600,
       }),
     );
   }
-  app.use('/v1/*', authenticate(deps.verify), neverStored);
+  const { RATE_PER_TOKEN: perToken, RATE_PER_ADDRESS: perAddress, TRUSTED_PROXIES: trustedProxies } = deps.config;
+  const limits = createRateLimits({ perToken, perAddress, trustedProxies });
+  app.use('/v1/*', limits.byAddress, authenticate(deps.verify), limits.byToken, neverStored);
   app.use(
     '/v1/*',
     unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),

@@ -79,6 +79,6 @@ export function problems(...codes: ErrorCode[]): object {
 
 /** What every route that wants a token may answer. */
 export const commonProblems = (...codes: ErrorCode[]) =>
-  problems('unauthorized', 'forbidden', 'invalid_request', 'unavailable', ...codes);
+  problems('unauthorized', 'forbidden', 'invalid_request', 'too_many_requests', 'unavailable', ...codes);
 
 export const security = [{ bearer: [] }];

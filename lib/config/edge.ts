@@ -56,6 +56,9 @@ const fields = z.object({
   JWT_AUDIENCE: z.string().optional().describe('what `aud` of a token must hold'),
   OPS_USER: z.string().default('ops').describe('the name for the ops pages (default ops)'),
   OPS_PASSWORD: secret('the password for the ops pages; without it only a token opens them').optional(),
+  RATE_PER_TOKEN: integer(1_200, 1, 10_000_000, 'requests a minute of one person, at each edge'),
+  RATE_PER_ADDRESS: integer(6_000, 1, 10_000_000, 'requests a minute from one address, at each edge'),
+  TRUSTED_PROXIES: integer(0, 0, 10, 'proxies before the edge that add to X-Forwarded-For'),
   CORS_ORIGIN: commaList('origins that browsers may call from').optional(),
 
   BUNNY_READ_ONLY_KEY: commaList('read-only API keys of the Stream library').optional(),
