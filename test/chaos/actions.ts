@@ -4,6 +4,7 @@ import { openBunny } from './bunny.ts';
 import type { Incident } from './checker/evidence.ts';
 import { type Fleet, LEASE_MS } from './fleet.ts';
 import { pause, until } from './patience.ts';
+import { portsOf } from './ports.ts';
 import type { Action, Member } from './script.ts';
 import type { Truth } from './truth.ts';
 
@@ -41,7 +42,7 @@ async function strike(action: Action, scene: Scene): Promise<Outcome> {
     case 'kill':
       return killMember(action.target, action.signal, scene);
     case 'wedge':
-      return wedge(action.target, scene);
+      return action.what === 'statements' ? holdStatements(action.target, scene) : wedge(action.target, scene);
     case 'flush':
       await flush(fleet.services.redisUrl);
       return STRUCK;
@@ -97,7 +98,7 @@ const busy = (worker: string, truth: Truth, signal: AbortSignal) =>
   );
 
 /**
- * Stops a worker that holds a render. Media goes on with its bake, and once that is at Bunny the worker is woken, in the
+ * Stops a worker that holds a render. Media goes on with its bake, and once that is at Bunny the worker is woken, in a
  * moment in which somebody else holds the render: the first thing that it reads is that its bake is done, and before any
  * timer of its own can tell it that its lease is over, it writes so.
  */
@@ -122,6 +123,37 @@ async function wedge(target: Member, { fleet, truth, signal }: Scene): Promise<O
   const woken = sendSignal(pid, 'SIGCONT');
   unleash();
   return { ...woken, held: held.map(({ id }) => id), note: moment ?? 'woken; nobody had taken its render over' };
+}
+
+/**
+ * Holds up what a worker has to say to Postgres, from the moment in which Bunny has a video for its bake: it says that it is
+ * done, and that is on its way until its lease is over and somebody else holds the render. Then it arrives.
+ */
+async function holdStatements(target: Member, { fleet, truth, signal }: Scene): Promise<Outcome> {
+  const pid = fleet.pidOf(target);
+  if (pid === null || !(await busy(target, truth, signal))) return MISSED('it held no render');
+  const backends = await truth.backendsAt(await portsOf(pid));
+  const held = await until(
+    async () => {
+      const uploading = await truth.uploadsOf(target);
+      return uploading.length > 0 ? uploading : null;
+    },
+    { timeoutMs: MOMENT_MS, everyMs: 10, signal },
+  );
+  if (!held || backends.length === 0) return MISSED('none of its bakes came to its upload');
+  const unleash = backends.map(leash);
+  for (const backend of backends) sendSignal(backend, 'SIGSTOP');
+  const moment = await until(
+    async () => {
+      const { heldByOthers, open } = await truth.fateOf(held);
+      if (!open) return 'let go; its renders were done without it';
+      return heldByOthers.length > 0 ? 'let go with its render held by another' : null;
+    },
+    { timeoutMs: TAKEOVER_MS, everyMs: 50, signal },
+  );
+  for (const backend of backends) sendSignal(backend, 'SIGCONT');
+  for (const letGo of unleash) letGo();
+  return { ...STRUCK, held: held.map(({ id }) => id), note: moment ?? 'let go; nobody had taken its render over' };
 }
 
 /** Wakes the process after a while, whatever becomes of this one; answers how to call that off. */

@@ -13,8 +13,11 @@ type Faults = Readonly<Record<string, unknown>>;
 /** One thing that goes wrong. What lasts says for how long, and is taken back after it. */
 export type Action =
   | { kind: 'kill'; target: Member; signal: 'SIGKILL' | 'SIGTERM' }
-  /** Stopped while it holds a render, and woken once somebody else has taken that over: a zombie. */
-  | { kind: 'wedge'; target: Worker }
+  /**
+   * Stopped while it holds a render, and woken once somebody else has taken that over: a zombie. Either the whole process,
+   * or only what it has to say to Postgres, which then comes late.
+   */
+  | { kind: 'wedge'; target: Worker; what: 'process' | 'statements' }
   | { kind: 'flush' }
   /** Dies and comes back by itself with what its append-only file kept. */
   | { kind: 'redis-kill' }
@@ -57,8 +60,8 @@ function deckOf(random: Random): Action[] {
     kill(random.pick(MEDIA), 'SIGTERM'),
     kill(random.pick(EDGES), 'SIGKILL'),
     kill(random.pick(EDGES), 'SIGTERM'),
-    { kind: 'wedge', target: random.pick(WORKERS) },
-    { kind: 'wedge', target: random.pick(WORKERS) },
+    { kind: 'wedge', target: random.pick(WORKERS), what: 'process' },
+    { kind: 'wedge', target: random.pick(WORKERS), what: 'statements' },
     { kind: 'flush' },
     { kind: 'redis-kill' },
     { kind: 'redis-down', forMs: seconds(1, 4) },
@@ -140,7 +143,9 @@ export function sayAction(action: Action): string {
     case 'kill':
       return `${action.signal} ${action.target}`;
     case 'wedge':
-      return `SIGSTOP ${action.target} beyond its lease`;
+      return action.what === 'process'
+        ? `SIGSTOP ${action.target} beyond its lease`
+        : `what ${action.target} says to Postgres comes after its lease`;
     case 'flush':
       return 'FLUSHALL';
     case 'redis-kill':

@@ -21,6 +21,19 @@ export function openTruth(databaseUrl: string) {
         Holding[]
       >`select id, lease_token as token from exercise_renders where status = 'rendering' and claimed_by = ${worker}`,
 
+    /** Renders of which this worker's bake has come to its upload. */
+    uploadsOf: (worker: string): Promise<Holding[]> =>
+      sql<Holding[]>`select id, lease_token as token from exercise_renders
+                      where status = 'rendering' and claimed_by = ${worker} and video_guid is not null`,
+
+    /** The processes of Postgres that serve clients at these ports. */
+    backendsAt: async (ports: readonly number[]): Promise<number[]> => {
+      const found = await sql<
+        { pid: number }[]
+      >`select pid from pg_stat_activity where client_port in ${sql([-2, ...ports])}`;
+      return found.map(({ pid }) => pid);
+    },
+
     /**
      * What has become of renders that were held under these claims: which of them somebody else holds now, and whether
      * any is still to be taken over or finished.
