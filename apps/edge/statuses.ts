@@ -5,7 +5,7 @@ import { measurePace } from '../../lib/db/pace.ts';
 import { maySee, programsPlaying, readStatus } from '../../lib/db/readiness.ts';
 import type { Viewer } from '../../lib/db/viewer.ts';
 import { estimate, type Pace } from '../../lib/domain/eta.ts';
-import { createMemory } from '../../lib/memory.ts';
+import { createMemory, type Memory } from '../../lib/memory.ts';
 
 /** How programmes stand, for any number of those who ask at once. */
 export interface Statuses {
@@ -28,7 +28,9 @@ const PACE_MS = 15_000;
 const ETA_STEP_MS = 10_000;
 
 export function createStatuses(db: Db, cache: StatusCache): Statuses {
-  const sights = createMemory<boolean>({ ms: SIGHT_MS, max: MAX_SIGHTS });
+  /** By programme, then by viewer. */
+  const sights = createMemory<Memory<boolean>>({ ms: SIGHT_MS, max: MAX_SIGHTS });
+  cache.onAnyRing((programId) => sights.forget(programId));
   const paces = createMemory<Pace | null>({ ms: PACE_MS, max: 1, keep: (found) => found !== null });
 
   const pace = () =>
@@ -48,9 +50,9 @@ export function createStatuses(db: Db, cache: StatusCache): Statuses {
 
   return {
     read: async (programId, viewer) => {
-      const { orgId, patientId } = viewer;
-      const sight = JSON.stringify([programId, orgId, patientId]);
-      if (!(await sights.get(sight, () => maySee(db, programId, viewer)))) return null;
+      const viewers = await sights.get(programId, async () => createMemory({ ms: SIGHT_MS, max: MAX_SIGHTS }));
+      const sight = JSON.stringify([viewer.orgId, viewer.patientId]);
+      if (!(await viewers.get(sight, () => maySee(db, programId, viewer)))) return null;
       return cache.read(programId, () => compute(programId));
     },
     onChange: (programId, listener) => cache.onRing(programId, listener),

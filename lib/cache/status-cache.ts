@@ -29,6 +29,8 @@ export interface StatusCache extends StatusBell {
   read(programId: string, compute: () => Promise<string | null>): Promise<string | null>;
   /** What the media services can take together, as the workers announce it; null while that cannot be known. */
   slots(): Promise<number | null>;
+  /** Calls back at each ring, with the programme's id; before whoever listens for this programme alone. */
+  onAnyRing(listener: (programId: string) => void): void;
   /** Calls back at each ring for this programme, in whichever process; answers how to stop that. */
   onRing(programId: string, listener: () => void): () => void;
 }
@@ -42,6 +44,8 @@ const CHANGES_KEPT_MS = 10 * 60_000;
 const AWAY_MS = 1_000;
 /** Programmes that are asked for at once, in one process; beyond that what came first goes. */
 const MAX_HERE = 10_000;
+/** The event of every ring; no programme is called so. */
+const ANY = 'any';
 /** Programmes rung for in one exchange. */
 const BATCH = 500;
 
@@ -106,9 +110,14 @@ export function openStatusCache(options: StatusCacheOptions): StatusCache {
     ear.subscribe(channel).catch((err) => log.debug({ err }, 'not subscribed'));
   });
   ear.on('message', (_, programId: string) => {
-    here.forget(programId);
-    bells.emit(programId);
+    heard(programId);
   });
+
+  const heard = (programId: string) => {
+    here.forget(programId);
+    bells.emit(ANY, programId);
+    bells.emit(programId);
+  };
 
   const within = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     if (redis.status !== 'ready' || performance.now() < awayUntil) return undefined;
@@ -134,12 +143,14 @@ export function openStatusCache(options: StatusCacheOptions): StatusCache {
   return {
     read: (programId, compute) => here.get(programId, () => readShared(programId, compute)),
     ring: async (programIds) => {
-      for (const programId of programIds) here.forget(programId);
       await ring(programIds);
-      // Heard here also where Redis is away.
-      if (redis.status !== 'ready') for (const programId of programIds) bells.emit(programId);
+      // Here at once, and also where Redis is away.
+      for (const programId of programIds) heard(programId);
     },
     slots: async () => (await within(() => redis.countSlots(announcedKey(prefix)))) ?? null,
+    onAnyRing: (listener) => {
+      bells.on(ANY, listener);
+    },
     onRing: (programId, listener) => {
       bells.on(programId, listener);
       return () => {
