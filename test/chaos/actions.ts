@@ -12,6 +12,11 @@ import type { Truth } from './truth.ts';
 const MOMENT_MS = 12_000;
 /** Beyond the lease: the sweep, the way through the queue, the next worker's claim, and a bake. */
 const TAKEOVER_MS = LEASE_MS + 55_000;
+/**
+ * How long statements are held up at most: nobody takes over while one of them has the lock of the lease sweep, and
+ * Postgres cannot end what is stopped.
+ */
+const LATE_MS = LEASE_MS + 8_000;
 /** By then a process stopped by us is woken, also where this one is gone. */
 const LEASH_SECONDS = 90;
 
@@ -145,11 +150,14 @@ async function holdStatements(target: Member, { fleet, truth, signal }: Scene): 
   for (const backend of backends) sendSignal(backend, 'SIGSTOP');
   const moment = await until(
     async () => {
-      const { heldByOthers, open } = await truth.fateOf(held);
+      const fate = await truth.fateOf(held).catch(() => null);
+      // It waits for its children before it stops, these among them.
+      if (!fate) return 'let go; Postgres is being restarted';
+      const { heldByOthers, open } = fate;
       if (!open) return 'let go; its renders were done without it';
       return heldByOthers.length > 0 ? 'let go with its render held by another' : null;
     },
-    { timeoutMs: TAKEOVER_MS, everyMs: 50, signal },
+    { timeoutMs: LATE_MS, everyMs: 50, signal },
   );
   for (const backend of backends) sendSignal(backend, 'SIGCONT');
   for (const letGo of unleash) letGo();
