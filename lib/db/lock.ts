@@ -19,14 +19,18 @@ export async function withLock<T>(
   let broken = true;
   let pulse: NodeJS.Timeout | undefined;
   try {
-    const { rows } = await connection.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as locked', [name]);
+    const endsAfter = (ms: number) =>
+      connection.query("select set_config('idle_session_timeout', $1, false)", [String(ms)]);
+    // In one statement: frozen between two, a process would keep the lock for as long as it is frozen.
+    const { rows } = await connection.query(
+      `select set_config('idle_session_timeout', $2, false), pg_try_advisory_lock(hashtextextended($1, 0)) as locked`,
+      [name, String(silentMs)],
+    );
     if (rows[0]?.locked !== true) {
+      await endsAfter(0);
       broken = false;
       return null;
     }
-    const endsAfter = (ms: number) =>
-      connection.query("select set_config('idle_session_timeout', $1, false)", [String(ms)]);
-    await endsAfter(silentMs);
     let beat = Promise.resolve<unknown>(undefined);
     pulse = setInterval(() => {
       // Where it fails the connection is gone, and with it the lock; that shows below.
