@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
 import { inputArgs } from '../ffmpeg/argv.ts';
 import { measureLoudness, SAMPLE_RATE } from '../ffmpeg/decode.ts';
 import { runFfmpeg } from '../ffmpeg/run.ts';
-import type { DiskCache } from './disk-cache.ts';
+import type { DiskCache, Make } from './disk-cache.ts';
 import { MONO_PCM } from './soundtrack.ts';
 import { decodeSteadily } from './steady.ts';
 import { inSlot, type Tools } from './tools.ts';
@@ -40,12 +40,13 @@ export async function prepareClip(
 ): Promise<Clip> {
   const key = createHash('sha256').update(`cue 1 ${tools.fingerprint} ${clip.sha256}`).digest('hex');
   const target = join(jobDir, `cue-${clip.name}.f32`);
-  await cache.fetch([{ key, target }], signal, async ([path = ''], flightSignal) => {
+  const level: Make = async ([path = ''], flightSignal, [spoken = '']) => {
     await inSlot(tools, flightSignal, async () => {
-      const samples = await decode(tools, clip, flightSignal);
+      const samples = await decode(tools, { name: clip.name, path: spoken }, flightSignal);
       await writeFile(path, await levelled(tools, samples, flightSignal));
     });
-  });
+  };
+  await cache.fetch([{ key, target }], signal, level, [clip.path]);
   const { size } = await stat(target);
   return { path: target, samples: size / Float32Array.BYTES_PER_ELEMENT };
 }

@@ -13,8 +13,11 @@ export interface Wanted {
   target: string;
 }
 
-/** Writes one file for each key, at `paths`, which do not exist yet. Must leave nothing running when it ends. */
-export type Make = (paths: string[], signal: AbortSignal) => Promise<void>;
+/**
+ * Writes one file for each key, at `paths`, which do not exist yet. Must leave nothing running when it ends, and read none
+ * of the caller's files but `inputs`: it may outlive the caller and its folder.
+ */
+export type Make = (paths: string[], signal: AbortSignal, inputs: string[]) => Promise<void>;
 
 interface Entry {
   bytes: number;
@@ -64,11 +67,19 @@ export class DiskCache {
 
   /**
    * Puts every wanted file at its target. Where one is missing all are made, in one go: they come from one run.
-   * Concurrent callers of the same keys share that run. `reused` is false for the caller whose run it was.
+   * Concurrent callers of the same keys share that run, which goes on when the one who began it leaves; so `inputs`, the
+   * caller's files that it reads, are the run's own before the caller is let go. `reused` is false for the caller whose
+   * run it was.
    */
-  async fetch(wanted: readonly Wanted[], signal: AbortSignal, make: Make): Promise<{ reused: boolean }> {
+  async fetch(
+    wanted: readonly Wanted[],
+    signal: AbortSignal,
+    make: Make,
+    inputs: readonly string[] = [],
+  ): Promise<{ reused: boolean }> {
     await this.#scanOnce();
     let reused = true;
+    let taken: Promise<unknown> | undefined;
     while (!(await this.#handAll(wanted))) {
       const flight = wanted.map(({ key }) => key).join();
       const waiting = this.#waiting.get(flight) ?? new Set();
@@ -76,9 +87,12 @@ export class DiskCache {
       try {
         await this.#flights.join(flight, signal, (flightSignal) => {
           reused = false;
-          return this.#make(wanted, waiting, flightSignal, make);
+          const run = this.#make(wanted, waiting, flightSignal, make, inputs);
+          taken = run.taken;
+          return run.made;
         });
       } finally {
+        await taken;
         waiting.delete(wanted);
         if (waiting.size === 0) this.#waiting.delete(flight);
       }
@@ -107,21 +121,36 @@ export class DiskCache {
     return true;
   }
 
-  #make(wanted: readonly Wanted[], waiting: Waiting, signal: AbortSignal, make: Make): Promise<void> {
-    return withJobDir(this.#workDir, async (dir) => {
-      const made = wanted.map(({ key }) => ({ key, path: join(dir, key) }));
+  #make(
+    wanted: readonly Wanted[],
+    waiting: Waiting,
+    signal: AbortSignal,
+    make: Make,
+    inputs: readonly string[],
+  ): { made: Promise<void>; taken: Promise<void> } {
+    let onTaken: () => void = () => undefined;
+    const taken = new Promise<void>((resolve) => {
+      onTaken = resolve;
+    });
+    const made = withJobDir(this.#workDir, async (dir) => {
+      const own = inputs.map((_, index) => join(dir, `input-${index}`));
+      for (const [index, input] of inputs.entries()) await linkOrCopy(input, own[index] ?? '');
+      onTaken();
+      const files = wanted.map(({ key }) => ({ key, path: join(dir, key) }));
       await make(
-        made.map(({ path }) => path),
+        files.map(({ path }) => path),
         signal,
+        own,
       );
-      for (const each of waiting) await this.#handMade(each, made);
+      for (const each of waiting) await this.#handMade(each, files);
       try {
-        for (const { key, path } of made) await this.#keep(key, path);
+        for (const { key, path } of files) await this.#keep(key, path);
         await this.#evict();
       } catch (error) {
         this.#log.warn({ err: error, dir: this.#dir }, 'the disk cache could not be written');
       }
-    });
+    }).finally(onTaken);
+    return { made, taken };
   }
 
   async #handMade(wanted: readonly Wanted[], made: readonly { key: string; path: string }[]): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FPS } from '../domain/timeline.ts';
 import { AppError } from '../errors.ts';
 import { BITEXACT_ARGS, concatInputArgs, concatLine, inputArgs, OWN_FORMATS } from '../ffmpeg/argv.ts';
-import type { DiskCache } from './disk-cache.ts';
+import type { DiskCache, Make } from './disk-cache.ts';
 import { type SourceFacts, type Unit, unitKey } from './plan.ts';
 import type { Profile } from './profiles.ts';
 import { segmentArgs, TIMESCALE } from './segments.ts';
@@ -43,12 +43,13 @@ export async function encodeUnits(
       key: unitKey(unit, profile, source, tools.fingerprint),
       target: pathOf(unit, profile),
     }));
-    const result = await cache.fetch(wanted, signal, async (paths, flightSignal) => {
+    const encodeAll: Make = async (paths, flightSignal, [film = '']) => {
       const outputs = profiles.map((profile, index) => ({ profile, path: paths[index] ?? '' }));
-      await encode(tools, flightSignal, { args: segmentArgs(source.path, source, unit, outputs) });
+      await encode(tools, flightSignal, { args: segmentArgs(film, source, unit, outputs) });
       for (const { path } of outputs) await checkSegment(path, unit.frames);
       await checkDecodes(tools, paths, flightSignal);
-    });
+    };
+    const result = await cache.fetch(wanted, signal, encodeAll, [source.path]);
     for (const profile of profiles) {
       try {
         descriptions.get(profile.name)?.add(await checkSegment(pathOf(unit, profile), unit.frames));

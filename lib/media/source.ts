@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { measureVideo, type VideoMeasure } from '../ffmpeg/decode.ts';
 import { type ProbeFacts, probe, videoFactsSchema } from '../ffmpeg/probe.ts';
-import type { DiskCache } from './disk-cache.ts';
+import type { DiskCache, Make } from './disk-cache.ts';
 import type { SourceFacts } from './plan.ts';
 import { decodeSteadily } from './steady.ts';
 import { inSlot, type Tools } from './tools.ts';
@@ -86,14 +86,15 @@ export async function inspectSource(
 ): Promise<SourceFacts> {
   const key = createHash('sha256').update(`source-facts 1 ${tools.fingerprint} ${source.sha256}`).digest('hex');
   const target = join(jobDir, 'source-facts.json');
-  await cache.fetch([{ key, target }], signal, async ([path = ''], flightSignal) => {
-    const { video } = await probeUpload(tools, source.path, flightSignal);
+  const look: Make = async ([path = ''], flightSignal, [film = '']) => {
+    const { video } = await probeUpload(tools, film, flightSignal);
     if (!video) throw new AppError('source_no_video');
-    const measure = await measureUpload(tools, source.path, video.index, flightSignal);
+    const measure = await measureUpload(tools, film, video.index, flightSignal);
     assertUsable(measure);
     const { firstMs, timesMs, durationMs } = measure;
     await writeFile(path, JSON.stringify({ video, firstMs, timesMs, durationMs }));
-  });
+  };
+  await cache.fetch([{ key, target }], signal, look, [source.path]);
   const facts = factsSchema.parse(JSON.parse(await readFile(target, 'utf8')));
   return { ...facts, sha256: source.sha256 };
 }
