@@ -14,6 +14,8 @@ export interface TcpProxy {
   stallOpen(): void;
   /** Stalls every connection that sends this text from now on, to tell one client from another at the same address. */
   stallWhere(text: string): void;
+  /** Lets this text through and then moves no byte of its connection: a client that froze when it had just asked. */
+  stallAfter(text: string): void;
   close(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const stalled = new WeakSet<Socket>();
   let stallsNew = false;
   let stallText: string | undefined;
+  let lastText: string | undefined;
 
   const stall = (socket: Socket) => {
     stalled.add(socket);
@@ -43,6 +46,10 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
           return stall(upstream);
         }
         if (!to.write(chunk)) from.pause();
+        if (lastText !== undefined && from === client && chunk.includes(lastText)) {
+          stall(client);
+          stall(upstream);
+        }
       });
       to.on('drain', () => {
         if (!stalled.has(from)) from.resume();
@@ -78,6 +85,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     async pass() {
       stallsNew = false;
       stallText = undefined;
+      lastText = undefined;
       for (const socket of sockets) {
         stalled.delete(socket);
         socket.resume();
@@ -94,6 +102,9 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     },
     stallWhere(text) {
       stallText = text;
+    },
+    stallAfter(text) {
+      lastText = text;
     },
     close: refuse,
   };

@@ -146,4 +146,19 @@ describe('a lock', () => {
     expect(await lost).toBe('lost');
     await silent.close();
   });
+
+  it('is taken from a holder that is never heard again after the statement that took it', async () => {
+    const proxy = await startTcpProxy(direct.url);
+    const frozen = openDatabase(proxy.url, { max: 1 });
+    proxy.stallAfter('pg_try_advisory_lock');
+    const lost = withLock(frozen, 'barely', async () => 'worked', { silentMs: 1_000 }).catch(() => 'lost');
+    const held = sql`select 1 from pg_locks where locktype = 'advisory' and database =
+      (select oid from pg_database where datname = current_database())`;
+    const taken = async () => (await database.db.execute(held)).rowCount === 1;
+    await waitFor(taken, { label: 'the lock to be taken', everyMs: 2 });
+    await waitFor(() => withLock(database, 'barely', async () => true), { label: 'the lock to be free again' });
+    await proxy.refuse();
+    expect(await lost).toBe('lost');
+    await frozen.close();
+  });
 });
