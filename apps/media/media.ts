@@ -8,7 +8,7 @@ import PQueue from 'p-queue';
 import { createStorageClient } from '../../lib/bunny/storage-client.ts';
 import { createStreamClient } from '../../lib/bunny/stream-client.ts';
 import type { MediaConfig } from '../../lib/config/media.ts';
-import { checkToolchain } from '../../lib/ffmpeg/capabilities.ts';
+import type { Toolchain } from '../../lib/ffmpeg/capabilities.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Admission } from '../../lib/media/admission.ts';
 import { DiskCache } from '../../lib/media/disk-cache.ts';
@@ -34,15 +34,12 @@ const PROBE_TIMEOUT_MS = 20_000;
 /** Uploads mostly wait for their sender. */
 const CHECKS_PER_BAKE = 4;
 
-/**
- * Starts the media service: checks the toolchain (throws where ffmpeg lacks something, naming it), sweeps what an earlier
- * process left, listens. It needs no database and no Redis.
- */
+/** Starts the media service: sweeps what an earlier process left, listens. It needs no database and no Redis. */
 export async function createMedia(
   config: MediaConfig,
-  { ffmpegPath, ffprobePath, log }: { ffmpegPath: string; ffprobePath: string; log: Logger },
+  { toolchain, log }: { toolchain: Toolchain; log: Logger },
 ): Promise<Media> {
-  const { fingerprint, version, x264 } = await checkToolchain({ ffmpegPath, ffprobePath });
+  const { ffmpegPath, ffprobePath, fingerprint, version, x264 } = toolchain;
   log.info({ ffmpegPath, version, x264, fingerprint }, 'toolchain');
   const workDir = resolve(config.MEDIA_WORK_DIR);
   const swept = await sweepJobDirs(workDir);

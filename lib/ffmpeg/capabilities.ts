@@ -16,7 +16,10 @@ export const NEEDED = {
 
 export type Needs = { [Kind in keyof typeof NEEDED]: readonly string[] };
 
-export interface Capabilities {
+/** Binaries that were found to have all that is needed. */
+export interface Toolchain {
+  ffmpegPath: string;
+  ffprobePath: string;
   /** E.g. `5.1.9-0+deb12u1`. */
   version: string;
   /** E.g. `core 164 r3095 baee400`. */
@@ -37,7 +40,7 @@ const TIMEOUT_MS = 20_000;
 export async function checkToolchain(
   tools: { ffmpegPath: string; ffprobePath: string },
   needs: Needs = NEEDED,
-): Promise<Capabilities> {
+): Promise<Toolchain> {
   const [about, probeAbout] = await Promise.all([
     ask(tools.ffmpegPath, ['-version']),
     ask(tools.ffprobePath, ['-version']),
@@ -60,10 +63,11 @@ export async function checkToolchain(
 
   const x264 = await x264Core(tools.ffmpegPath);
   const configuration = /^configuration: (.*)$/m.exec(about)?.[1] ?? '';
-  return { version, x264, fingerprint: toolchainFingerprint({ version, configuration, x264 }) };
+  const fingerprint = toolchainFingerprint({ version, configuration, x264 });
+  return { ffmpegPath: tools.ffmpegPath, ffprobePath: tools.ffprobePath, version, x264, fingerprint };
 }
 
-/** @see Capabilities.fingerprint */
+/** @see Toolchain.fingerprint */
 export function toolchainFingerprint(parts: { version: string; configuration: string; x264: string }): string {
   return createHash('sha256')
     .update(JSON.stringify([parts.version, parts.configuration, parts.x264, process.arch]))

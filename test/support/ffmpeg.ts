@@ -3,13 +3,10 @@ import { copyFile, mkdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { inject } from 'vitest';
-import { type FfmpegBinaries, findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
+import type { Toolchain } from '../../lib/ffmpeg/capabilities.ts';
 
 /** The machine's real ffmpeg and ffprobe. */
-export function testFfmpeg(): FfmpegBinaries {
-  const { FFMPEG_PATH, FFPROBE_PATH, PATH } = process.env;
-  return findFfmpeg({ FFMPEG_PATH, FFPROBE_PATH, PATH });
-}
+export const testFfmpeg = (): Toolchain => inject('toolchain');
 
 export interface ClipOptions {
   seconds?: number;

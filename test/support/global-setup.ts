@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../lib/db/migrate.ts';
+import { checkToolchain, type Toolchain } from '../../lib/ffmpeg/capabilities.ts';
+import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
 import { removeServiceData, startServices } from '../../lib/services/start-services.ts';
 import { silentLog } from './log.ts';
 
@@ -15,6 +17,8 @@ declare module 'vitest' {
     databaseTemplate: string;
     /** The run's own Redis, shared by all files: use it under a prefix of your own. */
     redisUrl: string;
+    /** The machine's ffmpeg, looked at once for all: the look starts it seven times. */
+    toolchain: Toolchain;
     /** Removed with everything in it when the run ends. */
     runDir: string;
   }
@@ -51,6 +55,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('databaseTemplate', TEMPLATE);
     project.provide('redisUrl', services.redisUrl);
     project.provide('runDir', runDir);
+    const { FFMPEG_PATH, FFPROBE_PATH, PATH } = process.env;
+    project.provide('toolchain', await checkToolchain(findFfmpeg({ FFMPEG_PATH, FFPROBE_PATH, PATH })));
     return tearDown;
   } catch (error) {
     await removeAll();

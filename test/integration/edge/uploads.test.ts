@@ -50,7 +50,7 @@ beforeAll(async () => {
     BUNNY_STORAGE_ZONE: SIM_DEFAULTS.storageZone,
     BUNNY_STORAGE_KEY: SIM_DEFAULTS.storageKey,
   });
-  media = await createMedia(config, { ...testFfmpeg(), log: silentLog });
+  media = await createMedia(config, { toolchain: testFfmpeg(), log: silentLog });
   edge = await startEdge({ MEDIA_URL: media.url, MEDIA_TOKEN, MAX_UPLOAD_BYTES: String(MAX_BYTES) });
   listener = await listen(edge.app, { host: '127.0.0.1', port: 0 });
   await edge.db.insert(organisations).values({ id: who.manager.org, name: 'A' });

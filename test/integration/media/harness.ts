@@ -39,7 +39,7 @@ export async function startMedia(
     BUNNY_STORAGE_KEY: SIM_DEFAULTS.storageKey,
     ...env,
   });
-  const media = await createMedia(config, { ...testFfmpeg(), log: silentLog });
+  const media = await createMedia(config, { toolchain: testFfmpeg(), log: silentLog });
   const client = createMediaClient({ baseUrl: media.url, token: MEDIA_TOKEN });
   const upload = (file: string, kind: AssetKind = 'source', tier = 'platform') =>
     client.uploadAsset({ tier, kind, body: createReadStream(file) }, { signal: AbortSignal.timeout(60_000) });
