@@ -1,3 +1,4 @@
+import { createAnnouncer } from '../../lib/announce.ts';
 import { createVerifier } from '../../lib/auth/tokens.ts';
 import { openStatusCache } from '../../lib/cache/status-cache.ts';
 import { loadEdgeConfig } from '../../lib/config/edge.ts';
@@ -44,7 +45,7 @@ async function main(): Promise<void> {
     }),
     registry,
     log,
-    statuses: createStatuses(database.db, cache),
+    statuses: createStatuses(database.db, cache, createAnnouncer(database.db, cache, log)),
     stopping: stopping.signal,
   });
 

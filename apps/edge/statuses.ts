@@ -1,8 +1,8 @@
+import type { Announcer } from '../../lib/announce.ts';
 import type { StatusCache } from '../../lib/cache/status-cache.ts';
 import type { Db } from '../../lib/db/client.ts';
-import { tellReady } from '../../lib/db/notifications.ts';
 import { measurePace } from '../../lib/db/pace.ts';
-import { maySee, programsPlaying, readStatus } from '../../lib/db/readiness.ts';
+import { maySee, readStatus } from '../../lib/db/readiness.ts';
 import type { Viewer } from '../../lib/db/viewer.ts';
 import { estimate, type Pace } from '../../lib/domain/eta.ts';
 import { createMemory, type Memory } from '../../lib/memory.ts';
@@ -13,8 +13,7 @@ export interface Statuses {
   read(programId: string, viewer: Viewer): Promise<string | null>;
   /** Calls back when a programme may look different; answers how to stop that. */
   onChange(programId: string, listener: () => void): () => void;
-  /** After the commit that changed these renders or programmes. Never throws. */
-  changed(what: { renders?: readonly string[]; programs?: readonly string[] }): Promise<void>;
+  changed: Announcer['changed'];
   /** What the pipeline does per slot, and how many slots there are; null where too little has been made yet. */
   pace(): Promise<Pace | null>;
 }
@@ -27,7 +26,7 @@ const PACE_MS = 15_000;
 /** Times of an estimate are rounded up to this, so that it changes when it is another, not at each look. */
 const ETA_STEP_MS = 10_000;
 
-export function createStatuses(db: Db, cache: StatusCache): Statuses {
+export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer): Statuses {
   /** By programme, then by viewer. */
   const sights = createMemory<Memory<boolean>>({ ms: SIGHT_MS, max: MAX_SIGHTS });
   cache.onAnyRing((programId) => sights.forget(programId));
@@ -56,12 +55,7 @@ export function createStatuses(db: Db, cache: StatusCache): Statuses {
       return cache.read(programId, () => compute(programId));
     },
     onChange: (programId, listener) => cache.onRing(programId, listener),
-    changed: async ({ renders = [], programs = [] }) => {
-      const playing = await programsPlaying(db, renders).catch(() => []);
-      const all = [...new Set([...programs, ...playing])];
-      await cache.ring(all);
-      await tellReady(db, all).catch(() => 0);
-    },
+    changed: announcer.changed,
     pace,
   };
 }

@@ -1,11 +1,10 @@
 import type { Registry } from 'prom-client';
+import { createAnnouncer } from '../../lib/announce.ts';
 import { openLimiter } from '../../lib/cache/limiter.ts';
-import { openStatusBell, type StatusBell } from '../../lib/cache/status-cache.ts';
+import { openStatusBell } from '../../lib/cache/status-cache.ts';
 import type { WorkerConfig } from '../../lib/config/worker.ts';
-import { type Database, type Db, openDatabase } from '../../lib/db/client.ts';
+import { type Database, openDatabase } from '../../lib/db/client.ts';
 import { mirrorRows } from '../../lib/db/dispatch.ts';
-import { tellReady } from '../../lib/db/notifications.ts';
-import { programsPlaying } from '../../lib/db/readiness.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Fleet } from '../../lib/media/fleet.ts';
 import type { Health } from '../../lib/metrics.ts';
@@ -76,7 +75,8 @@ export function startWorker(
   const permits = openPermits({ fleet: media, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
   const bell = openStatusBell({ ...connection, log });
-  const onEnded = tellOfEnded(database.db, bell, log);
+  const announcer = createAnnouncer(database.db, bell, log);
+  const onEnded: WorkerDeps['onEnded'] = (renders) => announcer.changedSoon({ renders });
   const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, onEnded, log };
 
   const watch = (kind: JobKind, queue: Queues['renders']) => ({
@@ -122,12 +122,12 @@ export function startWorker(
         deadlineMs: jobsMs + 500,
       },
       { name: 'maintenance', run: duties.stop, deadlineMs: restMs },
+      { name: 'announcements', run: () => announcer.close().finally(bell.close), deadlineMs: restMs },
       {
         name: 'permits',
         run: () => {
           permits.close();
           limiter.close();
-          bell.close();
         },
         deadlineMs: restMs,
       },
@@ -145,18 +145,3 @@ export function startWorker(
     },
   };
 }
-
-/**
- * After renders have ended: patients who asked for it are told of programmes that are ready now, and who shows one hears of
- * it. Where that fails, a duty tells them, and who shows it looks again in time.
- */
-export const tellOfEnded =
-  (db: Db, bell: StatusBell, log: Logger) =>
-  (renderIds: readonly string[]): void => {
-    const tell = async () => {
-      const programIds = await programsPlaying(db, renderIds);
-      await bell.ring(programIds);
-      await tellReady(db, programIds);
-    };
-    tell().catch((err: unknown) => log.debug({ err, renderIds }, 'nobody was told of ended renders'));
-  };

@@ -8,7 +8,8 @@ import { startDuties } from '../../../apps/worker/maintenance/duty.ts';
 import { DUTIES } from '../../../apps/worker/maintenance/index.ts';
 import { workerMetrics } from '../../../apps/worker/metrics.ts';
 import { openPermits } from '../../../apps/worker/permits.ts';
-import { startWorker, tellOfEnded } from '../../../apps/worker/worker.ts';
+import { startWorker } from '../../../apps/worker/worker.ts';
+import { createAnnouncer } from '../../../lib/announce.ts';
 import { openLimiter } from '../../../lib/cache/limiter.ts';
 import { openStatusBell } from '../../../lib/cache/status-cache.ts';
 import { loadWorkerConfig, type WorkerConfig } from '../../../lib/config/worker.ts';
@@ -82,6 +83,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
   });
   const permits = openPermits({ fleet: noopMedia, limiter, pollMs: config.MEDIA_POLL_MS, announcedMs, metrics, log });
   const bell = openStatusBell({ redisUrl: config.REDIS_URL, prefix: config.REDIS_PREFIX, log });
+  const announcer = createAnnouncer(database.db, bell, log);
   const deps: WorkerDeps = {
     config,
     database,
@@ -90,7 +92,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     permits,
     metrics,
     onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
-    onEnded: tellOfEnded(database.db, bell, log),
+    onEnded: (renders) => announcer.changedSoon({ renders }),
     log,
   };
   const duties = startDuties(
@@ -101,6 +103,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     await duties.stop();
     permits.close();
     limiter.close();
+    await announcer.close();
     bell.close();
     await database.close();
   };

@@ -3,6 +3,7 @@ import { eq } from 'drizzle-orm';
 import { createApp } from '../../../apps/edge/app.ts';
 import type { EdgeDeps } from '../../../apps/edge/deps.ts';
 import { createStatuses } from '../../../apps/edge/statuses.ts';
+import { createAnnouncer } from '../../../lib/announce.ts';
 import { createVerifier, issueToken } from '../../../lib/auth/tokens.ts';
 import { openStatusCache } from '../../../lib/cache/status-cache.ts';
 import { loadEdgeConfig } from '../../../lib/config/edge.ts';
@@ -108,7 +109,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
     verify: createVerifier({ secret: config.JWT_SECRET }),
     registry: createRegistry('edge'),
     log: silentLog,
-    statuses: createStatuses(database.db, cache),
+    statuses: createStatuses(database.db, cache, createAnnouncer(database.db, cache, silentLog)),
     stopping: new AbortController().signal,
     ...replace,
   };
