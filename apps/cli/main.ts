@@ -3,27 +3,28 @@ import { Command } from 'commander';
 import { ConfigError } from '../../lib/config/env.ts';
 import { whyStatementFailed } from '../../lib/db/outage.ts';
 import { AppError } from '../../lib/errors.ts';
-import { cancelCommand } from './commands/cancel.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { migrateCommand } from './commands/migrate.ts';
-import { reconcileCommand } from './commands/reconcile.ts';
-import { replayCommand } from './commands/replay.ts';
-import { retryCommand } from './commands/retry.ts';
-import { tokenCommand } from './commands/token.ts';
-import { upCommand } from './commands/up.ts';
 
-const program = new Command('bakehouse')
-  .description('Turns exercise programmes into video that really plays.')
-  .addCommand(upCommand())
-  .addCommand(demoCommand())
-  .addCommand(migrateCommand())
-  .addCommand(doctorCommand())
-  .addCommand(retryCommand())
-  .addCommand(cancelCommand())
-  .addCommand(replayCommand())
-  .addCommand(reconcileCommand())
-  .addCommand(tokenCommand());
+/** Each is loaded only where it is asked for: all of them together take a second to load. */
+const COMMANDS = new Map<string, () => Promise<Command>>(
+  Object.entries({
+    up: async () => (await import('./commands/up.ts')).upCommand(),
+    demo: async () => (await import('./commands/demo.ts')).demoCommand(),
+    migrate: async () => (await import('./commands/migrate.ts')).migrateCommand(),
+    doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+    retry: async () => (await import('./commands/retry.ts')).retryCommand(),
+    cancel: async () => (await import('./commands/cancel.ts')).cancelCommand(),
+    replay: async () => (await import('./commands/replay.ts')).replayCommand(),
+    reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand(),
+    token: async () => (await import('./commands/token.ts')).tokenCommand(),
+  }),
+);
+
+async function run(argv: readonly string[]): Promise<void> {
+  const program = new Command('bakehouse').description('Turns exercise programmes into video that really plays.');
+  const asked = COMMANDS.get(argv[2] ?? '');
+  for (const load of asked ? [asked] : COMMANDS.values()) program.addCommand(await load());
+  await program.parseAsync(argv);
+}
 
 /** What went wrong as a person wants to read it; a stack only where it is a defect of ours. */
 function explain(error: unknown): string {
@@ -41,7 +42,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-program.parseAsync().catch((error: unknown) => {
+run(process.argv).catch((error: unknown) => {
   process.stderr.write(`bakehouse: ${explain(error)}\n`);
   process.exit(1);
 });
