@@ -8,6 +8,7 @@ import { AppError } from '../../lib/errors.ts';
 import { httpMetrics } from '../../lib/metrics.ts';
 import { authenticate } from './auth.ts';
 import type { EdgeDeps } from './deps.ts';
+import { documentOf } from './document.ts';
 import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
 import { onError, problem, refuseBody } from './problem.ts';
@@ -118,23 +119,7 @@ export function createApp(deps: EdgeDeps) {
   app.route('/', queuesBoard(deps));
   app.route('/', docsPage());
 
-  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'JWT',
-    description:
-      'Claims: `sub`, `role` (superadmin, manager, specialist, patient, ops) and, but for superadmin and ops, `org`.',
-  });
-  const document = app.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'Bakehouse',
-      version: '1',
-      description:
-        'Turns a clinic’s programme of exercises into video that plays. Errors are RFC 9457 problems with a stable `code`; ' +
-        'what belongs to another organisation answers 404; every response carries an `X-Request-Id`.',
-    },
-  });
+  const document = documentOf(app);
   app.get('/openapi.json', (c) => c.json(document));
   return app;
 }

@@ -1,13 +1,15 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { addSource, putCueClip } from '../../../lib/db/exercises.ts';
 import { cueName, languageTag } from '../../../lib/domain/recipe.ts';
-import { AppError, isErrorCode } from '../../../lib/errors.ts';
+import { AppError, type ErrorCode, isErrorCode } from '../../../lib/errors.ts';
 import { type AssetAnswer, type AssetKind, validationReport } from '../../../lib/media/contract.ts';
 import { allow } from '../auth.ts';
 import { capBody } from '../body-cap.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, idParam, json, security } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { idParam, json } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter, type EdgeEnv } from '../router.ts';
 import { findWritableExercise } from './exercises.ts';
 
@@ -22,10 +24,15 @@ const report = validationReport
 
 const file = {
   required: true,
-  content: { 'application/octet-stream': { schema: { type: 'string' as const, format: 'binary' } } },
+  content: {
+    'application/octet-stream': {
+      schema: { type: 'string' as const, format: 'binary' },
+      example: '(the bytes of the file)',
+    },
+  },
 };
 
-const uploadProblems = commonProblems(
+const uploadProblems: ErrorCode[] = [
   'not_found',
   'payload_too_large',
   'source_undecodable',
@@ -35,42 +42,44 @@ const uploadProblems = commonProblems(
   'source_too_long',
   'media_unreachable',
   'media_unavailable',
-);
+];
 
 const tags = ['Exercises'];
 
-const putSource = createRoute({
+const putSource = operation({
   method: 'put',
   path: '/v1/exercises/{id}/source',
+  operationId: 'uploadSource',
   tags,
-  security,
   summary: 'Upload the source video',
   description:
     'The body is the file itself. It is streamed on, measured and kept; it becomes the current source of the exercise. ' +
     'Errors in the report refuse it, warnings do not.',
   middleware: allow('content.write'),
-  request: { params: idParam, body: file },
-  responses: { 200: json(report, 'Kept.'), ...uploadProblems },
+  request: { params: idParam(examples.ids.exercise), body: file },
+  responses: { 200: json(report, 'Kept.', examples.uploadReport) },
+  problems: uploadProblems,
 });
 
-const putCue = createRoute({
+const putCue = operation({
   method: 'put',
   path: '/v1/exercises/{id}/cues/{language}/{name}',
+  operationId: 'uploadCue',
   tags,
-  security,
   summary: 'Upload a voice clip',
   description:
     'One clip for each language and cue; a new one takes the place of the old. Names: `start`, `hold`, `rest`, `next-set`, ' +
     '`switch-side`, `last-rep`, `done`, `countdown-1` to `countdown-3`, `count-1` to `count-100`.',
   middleware: allow('content.write'),
   request: {
-    params: idParam.extend({
+    params: idParam(examples.ids.exercise).extend({
       language: languageTag.meta({ example: 'en' }),
       name: cueName.meta({ example: 'count-1' }),
     }),
     body: file,
   },
-  responses: { 200: json(report, 'Kept.'), ...uploadProblems },
+  responses: { 200: json(report, 'Kept.', examples.uploadReport) },
+  problems: uploadProblems,
 });
 
 /** Refuses a file that has errors, with all of them; the first one's code is the problem's. */

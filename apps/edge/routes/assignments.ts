@@ -1,11 +1,13 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { assignProgram, unassignProgram } from '../../../lib/db/assignments.ts';
 import { audit } from '../../../lib/db/audit.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
+import * as examples from '../examples.ts';
 import { mirrorBriefly } from '../mirror-briefly.ts';
-import { commonProblems, id, idParam, json, jsonBody, line, security, time } from '../openapi.ts';
+import { id, idParam, json, jsonBody, line, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 
 const patientId = line(200).openapi({ description: 'The `sub` of the patient’s token.', example: 'patient-17' });
@@ -16,36 +18,38 @@ const assignment = z
 
 const tags = ['Assignments'];
 
-const assign = createRoute({
+const assign = operation({
   method: 'post',
   path: '/v1/programs/{id}/assignments',
+  operationId: 'assignProgram',
   tags,
-  security,
   summary: 'Give the programme to a patient',
   description:
     'May be done before it is published or ready; the patient sees it once it is published. ' +
     'Videos that it still lacks go before others of the same specialist.',
   middleware: allow('programs.write'),
   request: {
-    params: idParam,
-    body: jsonBody(z.strictObject({ patientId, notifyWhenReady: z.boolean().default(false) })),
+    params: idParam(examples.ids.program),
+    body: jsonBody(z.strictObject({ patientId, notifyWhenReady: z.boolean().default(false) }), examples.newAssignment),
   },
   responses: {
-    201: json(assignment, 'Assigned.'),
-    200: json(assignment, 'Was assigned already; `notifyWhenReady` is as given now.'),
-    ...commonProblems('not_found', 'conflict'),
+    201: json(assignment, 'Assigned.', examples.assignment),
+    200: json(assignment, 'Was assigned already; `notifyWhenReady` is as given now.', examples.assignment),
   },
+  problems: ['not_found', 'conflict'],
 });
 
-const unassign = createRoute({
+const unassign = operation({
   method: 'delete',
   path: '/v1/programs/{id}/assignments/{patientId}',
+  operationId: 'unassignProgram',
   tags,
-  security,
   summary: 'Take the programme back from a patient',
+  description: 'It is gone from the patient’s programmes at once; nothing that was baked is lost.',
   middleware: allow('programs.write'),
-  request: { params: idParam.extend({ patientId }) },
-  responses: { 204: { description: 'Taken back.' }, ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.program).extend({ patientId }) },
+  responses: { 204: { description: 'Taken back.' } },
+  problems: ['not_found'],
 });
 
 export function assignmentRoutes({ database: { db }, mirror, statuses }: EdgeDeps) {

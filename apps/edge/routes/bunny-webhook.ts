@@ -1,20 +1,23 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { bodyLimit } from 'hono/body-limit';
 import { parseWebhook, verifyWebhook } from '../../../lib/bunny/webhook.ts';
 import { storeWebhookEvent } from '../../../lib/db/webhooks.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { announceWebhook } from '../../../lib/queue/mirror.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { id, json, problems } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, json } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { refuseBody } from '../problem.ts';
 import { createRouter } from '../router.ts';
 
 /** Bunny sends some 120 bytes. */
 const MAX_BODY_BYTES = 64 * 1024;
 
-const webhook = createRoute({
+const webhook = operation({
   method: 'post',
   path: '/webhooks/bunnystream',
+  operationId: 'receiveBunnyWebhook',
   tags: ['Bunny'],
   summary: 'Bunny Stream tells of a video',
   description:
@@ -27,27 +30,22 @@ const webhook = createRoute({
       token: z
         .unknown()
         .optional()
-        .openapi({ type: 'string', description: 'The shared secret, where it is not signed.' }),
+        .openapi({ type: 'string', description: 'The shared secret, where it is not signed.', example: 's3cret' }),
     }),
     body: {
       required: true,
       content: {
         'application/json': {
           schema: { type: 'object' as const },
-          example: {
-            IsLiveStreamWebhook: false,
-            VideoLibraryId: 133,
-            VideoGuid: '657bb740-a71b-4529-a012-528021c31a92',
-            Status: 3,
-          },
+          example: examples.webhook,
         },
       },
     },
   },
   responses: {
-    200: json(z.object({ id }), 'Stored.'),
-    ...problems('unauthorized', 'malformed_body', 'payload_too_large', 'unavailable'),
+    200: json(z.object({ id }), 'Stored.', { id: examples.ids.delivery }),
   },
+  problems: ['unauthorized', 'malformed_body', 'payload_too_large', 'unavailable'],
 });
 
 export function webhookRoutes({ config, database, queues, log }: EdgeDeps) {

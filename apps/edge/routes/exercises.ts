@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Who } from '../../../lib/auth/tokens.ts';
 import {
   type CueClip,
@@ -16,7 +16,9 @@ import { AppError } from '../../../lib/errors.ts';
 import { validationReport } from '../../../lib/media/contract.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, jsonBody, line, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, jsonBody, line, pageOf, pageQuery, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 
 const names = z
@@ -71,58 +73,64 @@ const exerciseDetail = exerciseSchema
 
 const tags = ['Exercises'];
 
-const create = createRoute({
+const create = operation({
   method: 'post',
   path: '/v1/exercises',
+  operationId: 'createExercise',
   tags,
-  security,
   summary: 'Make an exercise',
   description: 'A superadmin makes platform exercises, which all clinics share; a manager makes those of their clinic.',
   middleware: allow('content.write'),
   request: {
     body: jsonBody(
       z.strictObject({ names, repMarks: repMarks.default({}), tier: z.enum(['platform', 'org']).optional() }),
+      examples.newExercise,
     ),
   },
-  responses: { 201: json(exerciseDetail, 'Made.'), ...commonProblems() },
+  responses: { 201: json(exerciseDetail, 'Made.', examples.madeExercise) },
+  problems: [],
 });
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path: '/v1/exercises',
+  operationId: 'listExercises',
   tags,
-  security,
   summary: 'List exercises',
   description: 'The platform’s and the clinic’s own, newest first.',
   middleware: allow('clinic.read'),
   request: { query: pageQuery },
-  responses: { 200: json(pageOf(exerciseSchema), 'A page of exercises.'), ...commonProblems() },
+  responses: { 200: json(pageOf(exerciseSchema), 'A page of exercises.', examples.page(examples.exercise)) },
+  problems: [],
 });
 
-const getOne = createRoute({
+const getOne = operation({
   method: 'get',
   path: '/v1/exercises/{id}',
+  operationId: 'getExercise',
   tags,
-  security,
   summary: 'Get an exercise with its cue clips',
+  description: 'The platform’s and the clinic’s own; another clinic’s answers 404.',
   middleware: allow('clinic.read'),
-  request: { params: idParam },
-  responses: { 200: json(exerciseDetail, 'The exercise.'), ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.exercise) },
+  responses: { 200: json(exerciseDetail, 'The exercise.', examples.exerciseDetail) },
+  problems: ['not_found'],
 });
 
-const patch = createRoute({
+const patch = operation({
   method: 'patch',
   path: '/v1/exercises/{id}',
+  operationId: 'updateExercise',
   tags,
-  security,
   summary: 'Change names or marks',
   description: 'What is given replaces what was there. Videos already baked stay as they are.',
   middleware: allow('content.write'),
   request: {
-    params: idParam,
-    body: jsonBody(z.strictObject({ names: names.optional(), repMarks: repMarks.optional() })),
+    params: idParam(examples.ids.exercise),
+    body: jsonBody(z.strictObject({ names: names.optional(), repMarks: repMarks.optional() }), examples.newExercise),
   },
-  responses: { 200: json(exerciseDetail, 'As it is now.'), ...commonProblems('not_found') },
+  responses: { 200: json(exerciseDetail, 'As it is now.', examples.exerciseDetail) },
+  problems: ['not_found'],
 });
 
 const present = ({ exercise, source }: SourcedExercise) => ({

@@ -1,8 +1,10 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { listNotifications, readNotification } from '../../../lib/db/notifications.ts';
 import { AppError } from '../../../lib/errors.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, pageOf, pageQuery, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 
 const notificationSchema = z
@@ -16,43 +18,43 @@ const notificationSchema = z
     createdAt: time,
     readAt: time.nullable(),
   })
-  .openapi('Notification', {
-    example: {
-      id: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10',
-      kind: 'program.ready',
-      payload: { programId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a11', title: 'Knee, first month' },
-      createdAt: '2026-03-14T09:26:53.589Z',
-      readAt: null,
-    },
-  });
+  .openapi('Notification');
 
 const tags = ['Notifications'];
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path: '/v1/notifications',
+  operationId: 'listNotifications',
   tags,
-  security,
   summary: 'What I am to be told',
   description:
     'Newest first. A clinic’s managers hear of renders that failed, superadmins of those of platform exercises, patients ' +
     'of programmes that are ready, where the assignment asks for it.',
   request: {
     query: pageQuery.extend({
-      unread: z.enum(['true', 'false']).default('false').openapi({ description: 'Only what has not been read.' }),
+      unread: z
+        .enum(['true', 'false'])
+        .default('false')
+        .openapi({ description: 'Only what has not been read.', example: 'true' }),
     }),
   },
-  responses: { 200: json(pageOf(notificationSchema), 'A page of notifications.'), ...commonProblems() },
+  responses: {
+    200: json(pageOf(notificationSchema), 'A page of notifications.', examples.page(examples.notification)),
+  },
+  problems: [],
 });
 
-const read = createRoute({
+const read = operation({
   method: 'post',
   path: '/v1/notifications/{id}/read',
+  operationId: 'readNotification',
   tags,
-  security,
   summary: 'I have read it',
-  request: { params: idParam },
-  responses: { 204: { description: 'Noted.' }, ...commonProblems('not_found') },
+  description: 'For this person alone; reading it again changes nothing.',
+  request: { params: idParam(examples.ids.notification) },
+  responses: { 204: { description: 'Noted.' } },
+  problems: ['not_found'],
 });
 
 export function notificationRoutes({ database: { db } }: EdgeDeps) {

@@ -1,10 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { rememberAuthor } from '../../../lib/db/members.ts';
 import { createProgram, listPrograms, type SessionInput, updateProgram } from '../../../lib/db/programs.ts';
 import { languageTag } from '../../../lib/domain/recipe.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, jsonBody, line, pageOf, pageQuery, security } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, jsonBody, line, pageOf, pageQuery } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { itemsInput, ownerOf, presentProgram, programDetail, programSchema, readProgram } from '../views/program.ts';
 
@@ -20,11 +22,11 @@ const sessionsInput = z
 
 const tags = ['Programmes'];
 
-const create = createRoute({
+const create = operation({
   method: 'post',
   path: '/v1/programs',
+  operationId: 'createProgram',
   tags,
-  security,
   summary: 'Make a draft',
   description: 'Items may use the platform’s exercises and those of the programme’s own clinic.',
   middleware: allow('programs.write'),
@@ -36,53 +38,60 @@ const create = createRoute({
         orgId: id.optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
         sessions: sessionsInput.default([]),
       }),
+      examples.newProgram,
     ),
   },
-  responses: { 201: json(programDetail, 'Made.'), ...commonProblems() },
+  responses: { 201: json(programDetail, 'Made.', examples.draftDetail) },
+  problems: [],
 });
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path: '/v1/programs',
+  operationId: 'listPrograms',
   tags,
-  security,
   summary: 'List programmes',
   description: 'The clinic’s, newest first.',
   middleware: allow('clinic.read'),
   request: { query: pageQuery },
-  responses: { 200: json(pageOf(programSchema), 'A page of programmes.'), ...commonProblems() },
+  responses: { 200: json(pageOf(programSchema), 'A page of programmes.', examples.page(examples.program)) },
+  problems: [],
 });
 
-const getOne = createRoute({
+const getOne = operation({
   method: 'get',
   path: '/v1/programs/{id}',
+  operationId: 'getProgram',
   tags,
-  security,
   summary: 'Get a programme with its sessions and items',
+  description: 'As it was made, or as it is in its draft; how its videos stand is told by its renders.',
   middleware: allow('clinic.read'),
-  request: { params: idParam },
-  responses: { 200: json(programDetail, 'The programme.'), ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.program) },
+  responses: { 200: json(programDetail, 'The programme.', examples.programDetail) },
+  problems: ['not_found'],
 });
 
-const patch = createRoute({
+const patch = operation({
   method: 'patch',
   path: '/v1/programs/{id}',
+  operationId: 'updateProgram',
   tags,
-  security,
   summary: 'Change a draft',
   description: 'Given sessions replace all that were there. What is published is never changed.',
   middleware: allow('programs.write'),
   request: {
-    params: idParam,
+    params: idParam(examples.ids.program),
     body: jsonBody(
       z.strictObject({
         title: line(200).optional(),
         language: languageTag.optional(),
         sessions: sessionsInput.optional(),
       }),
+      { title: examples.newProgram.title },
     ),
   },
-  responses: { 200: json(programDetail, 'As it is now.'), ...commonProblems('not_found', 'already_published') },
+  responses: { 200: json(programDetail, 'As it is now.', examples.draftDetail) },
+  problems: ['not_found', 'already_published'],
 });
 
 const titled = (given: z.output<typeof sessionsInput>): SessionInput[] =>

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Who } from '../../../lib/auth/tokens.ts';
 import { type AuditAction, audit } from '../../../lib/db/audit.ts';
 import { previewPublish } from '../../../lib/db/preview.ts';
@@ -10,9 +10,11 @@ import { AppError } from '../../../lib/errors.ts';
 import { createTurns } from '../../../lib/turns.ts';
 import { allow, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
+import * as examples from '../examples.ts';
 import { mirrorBriefly } from '../mirror-briefly.ts';
 import { nameIn } from '../names.ts';
-import { commonProblems, id, idParam, json, security, time } from '../openapi.ts';
+import { id, idParam, json, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { createHlsUrls } from '../urls.ts';
 
@@ -21,7 +23,6 @@ const counts = z
   .object({ total: count, ready: count, queued: count, inProgress: count, failed: count })
   .openapi('PublishCounts', {
     description: 'Different videos that the programme needs; items with one recipe share one.',
-    example: { total: 5, ready: 2, queued: 3, inProgress: 0, failed: 0 },
   });
 
 const renderSchema = z
@@ -58,18 +59,19 @@ const renderSchema = z
 
 const tags = ['Programmes'];
 
-const publish = createRoute({
+const publish = operation({
   method: 'post',
   path: '/v1/programs/{id}/publish',
+  operationId: 'publishProgram',
   tags,
-  security,
   summary: 'Publish',
   description:
     'Freezes the programme and queues each video that nobody has baked before. Publishing again changes nothing but ' +
     'queues anew what has failed.',
   middleware: allow('programs.write'),
-  request: { params: idParam },
-  responses: { 202: json(counts, 'Accepted.'), ...commonProblems('not_found', 'conflict', 'not_publishable') },
+  request: { params: idParam(examples.ids.program) },
+  responses: { 202: json(counts, 'Accepted.', examples.counts) },
+  problems: ['not_found', 'conflict', 'not_publishable'],
 });
 
 const previewSchema = z
@@ -85,49 +87,49 @@ const previewSchema = z
       .array(z.object({ path: z.string(), message: z.string(), code: z.string().optional() }))
       .openapi({ description: 'Why it cannot be published, item by item; empty where it can.' }),
   })
-  .openapi('PublishPreview', {
-    example: {
-      ...{ total: 12, ready: 10, inProgress: 0, toBake: 2 },
-      ...{ estimate: { likelySeconds: 100, latestSeconds: 180 }, problems: [] },
-    },
-  });
+  .openapi('PublishPreview');
 
-const preview = createRoute({
+const preview = operation({
   method: 'get',
   path: '/v1/programs/{id}/publish-preview',
+  operationId: 'previewPublish',
   tags,
-  security,
   summary: 'What a publish would do',
   description: 'How many videos are ready, how many are to be made, and how long that takes. Changes nothing.',
   middleware: allow('programs.write'),
-  request: { params: idParam },
-  responses: { 200: json(previewSchema, 'As it is now.'), ...commonProblems('not_found', 'conflict') },
+  request: { params: idParam(examples.ids.program) },
+  responses: { 200: json(previewSchema, 'As it is now.', examples.preview) },
+  problems: ['not_found', 'conflict'],
 });
 
-const publishAlone = createRoute({
+const publishAlone = operation({
   method: 'post',
   path: '/v1/sessions/{id}/publish',
+  operationId: 'publishSession',
   tags: ['Sessions'],
-  security,
   summary: 'Publish a session that stands alone',
   description: 'As for a programme. A session of a programme is published with it.',
   middleware: allow('programs.write'),
-  request: { params: idParam },
-  responses: { 202: json(counts, 'Accepted.'), ...commonProblems('not_found', 'conflict', 'not_publishable') },
+  request: { params: idParam(examples.ids.librarySession) },
+  responses: { 202: json(counts, 'Accepted.', examples.counts) },
+  problems: ['not_found', 'conflict', 'not_publishable'],
 });
 
-const renders = createRoute({
+const renders = operation({
   method: 'get',
   path: '/v1/programs/{id}/renders',
+  operationId: 'listProgramRenders',
   tags,
-  security,
   summary: 'Watch the videos of a programme',
+  description: 'One for each different video, with what it is at and why it failed; items with one recipe share one.',
   middleware: allow('clinic.read'),
-  request: { params: idParam },
+  request: { params: idParam(examples.ids.program) },
   responses: {
-    200: json(z.object({ items: z.array(renderSchema) }), 'In playing order; empty before publish.'),
-    ...commonProblems('not_found'),
+    200: json(z.object({ items: z.array(renderSchema) }), 'In playing order; empty before publish.', {
+      items: [examples.render],
+    }),
   },
+  problems: ['not_found'],
 });
 
 export function publishRoutes(deps: EdgeDeps) {

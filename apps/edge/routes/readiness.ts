@@ -1,9 +1,11 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { listAssignedPrograms } from '../../../lib/db/readiness.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allowPatients, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, pageOf, pageQuery, time } from '../openapi.ts';
+import { header, operation, parameter } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { createWatchers, etagOf, isKnown, MAX_WAIT_S } from '../watchers.ts';
 
@@ -25,7 +27,7 @@ const readinessSchema = z
       }),
     ),
   })
-  .openapi('Readiness', { example: { status: 'preparing', total: 5, ready: 3, readyThrough: 2, failed: [] } });
+  .openapi('Readiness');
 
 const programReadiness = readinessSchema
   .extend({
@@ -38,12 +40,7 @@ const programReadiness = readinessSchema
           'and who is before them. Null where too little has been baked to tell.',
       }),
   })
-  .openapi('ProgramReadiness', {
-    example: {
-      ...{ status: 'preparing', total: 5, ready: 3, readyThrough: 2, failed: [] },
-      eta: { likely: '2026-03-14T09:27:40Z', latest: '2026-03-14T09:29:10Z' },
-    },
-  });
+  .openapi('ProgramReadiness');
 
 const assignedProgram = z
   .object({
@@ -59,46 +56,49 @@ const assignedProgram = z
 
 const tags = ['Patient'];
 
-const mine = createRoute({
+const mine = operation({
   method: 'get',
   path: '/v1/me/programs',
+  operationId: 'listMyPrograms',
   tags,
-  security,
   summary: 'My programmes',
   description: 'What is assigned to the patient and published, newest assignment first.',
   middleware: allowPatients,
   request: { query: pageQuery },
-  responses: { 200: json(pageOf(assignedProgram), 'A page of programmes.'), ...commonProblems() },
+  responses: { 200: json(pageOf(assignedProgram), 'A page of programmes.', examples.page(examples.assignedProgram)) },
+  problems: [],
 });
 
-const readiness = createRoute({
+const readiness = operation({
   method: 'get',
   path: '/v1/programs/{id}/readiness',
+  operationId: 'getReadiness',
   tags,
-  security,
   summary: 'Does it play yet?',
   description:
     'For the patient it is assigned to, once published, and for its clinic. Poll it with `If-None-Match`: 304 while nothing ' +
     'has changed. With `wait` the answer comes when it is another than you know (or, where you name none, not preparing ' +
     'any more), at the latest after so many seconds. With `Accept: text/event-stream` it is sent at once and whenever it ' +
     'changes, as events named `readiness` with the same object as data.',
+  parameters: [parameter('IfNoneMatch')],
   request: {
-    params: idParam,
+    params: idParam(examples.ids.program),
     query: z.object({
-      wait: z.coerce.number().int().min(0).max(MAX_WAIT_S).default(0).openapi({ description: 'Seconds.' }),
+      wait: z.coerce.number().int().min(0).max(MAX_WAIT_S).default(0).openapi({ description: 'Seconds.', example: 25 }),
     }),
   },
   responses: {
     200: {
       description: 'Readiness, with its `ETag`.',
       content: {
-        'application/json': { schema: programReadiness },
-        'text/event-stream': { schema: z.string() },
+        'application/json': { schema: programReadiness, example: examples.programReadiness },
+        'text/event-stream': { schema: z.string(), example: examples.readinessEvent },
       },
+      headers: { ETag: header('ETag') },
     },
-    304: { description: 'As you know it.' },
-    ...commonProblems('not_found', 'too_many_requests'),
+    304: { description: 'As you know it.', headers: { ETag: header('ETag') } },
   },
+  problems: ['not_found'],
 });
 
 export function readinessRoutes({ database: { db }, statuses, stopping }: EdgeDeps) {

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Who } from '../../../lib/auth/tokens.ts';
 import { audit } from '../../../lib/db/audit.ts';
 import { rememberAuthor } from '../../../lib/db/members.ts';
@@ -14,7 +14,9 @@ import { languageTag } from '../../../lib/domain/recipe.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, jsonBody, line, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, jsonBody, line, pageOf, pageQuery, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { itemSchema, itemsInput, lifeStatus, ownerOf, presentItem } from '../views/program.ts';
 
@@ -37,11 +39,11 @@ const sessionDetail = sessionSchema.extend({ items: z.array(itemSchema) }).opena
 const language = languageTag.meta({ example: 'en' });
 const tags = ['Sessions'];
 
-const create = createRoute({
+const create = operation({
   method: 'post',
   path: '/v1/sessions',
+  operationId: 'createSession',
   tags,
-  security,
   summary: 'Make a session that stands alone',
   description: 'A draft for the clinic’s library. Once it is published, programmes may take copies of it.',
   middleware: allow('programs.write'),
@@ -53,65 +55,73 @@ const create = createRoute({
         orgId: id.optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
         items: itemsInput.default([]),
       }),
+      examples.newSession,
     ),
   },
-  responses: { 201: json(sessionDetail, 'Made.'), ...commonProblems() },
+  responses: { 201: json(sessionDetail, 'Made.', examples.librarySessionDetail) },
+  problems: [],
 });
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path: '/v1/sessions',
+  operationId: 'listSessions',
   tags,
-  security,
   summary: 'List the sessions that stand alone',
   description: 'The clinic’s, newest first.',
   middleware: allow('clinic.read'),
   request: { query: pageQuery },
-  responses: { 200: json(pageOf(sessionSchema), 'A page of sessions.'), ...commonProblems() },
+  responses: { 200: json(pageOf(sessionSchema), 'A page of sessions.', examples.page(examples.librarySession)) },
+  problems: [],
 });
 
-const getOne = createRoute({
+const getOne = operation({
   method: 'get',
   path: '/v1/sessions/{id}',
+  operationId: 'getSession',
   tags,
-  security,
   summary: 'Get a session that stands alone, with its items',
+  description: 'Of the clinic’s library. A session of a programme is found with the programme.',
   middleware: allow('clinic.read'),
-  request: { params: idParam },
-  responses: { 200: json(sessionDetail, 'The session.'), ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.librarySession) },
+  responses: { 200: json(sessionDetail, 'The session.', examples.librarySessionDetail) },
+  problems: ['not_found'],
 });
 
-const patch = createRoute({
+const patch = operation({
   method: 'patch',
   path: '/v1/sessions/{id}',
+  operationId: 'updateSession',
   tags,
-  security,
   summary: 'Change a draft session',
   description: 'Given items replace all that were there. What is published is never changed.',
   middleware: allow('programs.write'),
   request: {
-    params: idParam,
+    params: idParam(examples.ids.librarySession),
     body: jsonBody(
       z.strictObject({
         title: line(200).optional(),
         language: language.optional(),
         items: itemsInput.optional(),
       }),
+      { title: examples.newSession.title },
     ),
   },
-  responses: { 200: json(sessionDetail, 'As it is now.'), ...commonProblems('not_found', 'already_published') },
+  responses: { 200: json(sessionDetail, 'As it is now.', examples.librarySessionDetail) },
+  problems: ['not_found', 'already_published'],
 });
 
-const archive = createRoute({
+const archive = operation({
   method: 'post',
   path: '/v1/sessions/{id}/archive',
+  operationId: 'archiveSession',
   tags,
-  security,
   summary: 'Take a session out of the library',
   description: 'Programmes take no copies of it any more; those that they have stay. Archiving again changes nothing.',
   middleware: allow('programs.write'),
-  request: { params: idParam },
-  responses: { 200: json(sessionDetail, 'Archived.'), ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.librarySession) },
+  responses: { 200: json(sessionDetail, 'Archived.', { ...examples.librarySessionDetail, status: 'archived' }) },
+  problems: ['not_found'],
 });
 
 const present = (session: Session) => ({

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Who } from '../../../lib/auth/tokens.ts';
 import { findPlayableSession, type PlayableItem, type PlayableSession, startRun } from '../../../lib/db/sessions.ts';
 import { readinessOf } from '../../../lib/domain/readiness.ts';
@@ -6,8 +6,10 @@ import { doseSchema } from '../../../lib/domain/recipe.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { allowPatients, viewerOf } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
+import * as examples from '../examples.ts';
 import { nameIn } from '../names.ts';
-import { commonProblems, id, idParam, json, security, time } from '../openapi.ts';
+import { id, idParam, json, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { createHlsUrls } from '../urls.ts';
 
@@ -57,30 +59,31 @@ const runSchema = z.object({ id, sessionId: id, startedAt: time }).openapi('Run'
 
 const tags = ['Patient'];
 
-const play = createRoute({
+const play = operation({
   method: 'get',
   path: '/v1/sessions/{id}/play',
+  operationId: 'playSession',
   tags,
-  security,
   summary: 'What to play, in order',
   description: 'Addresses only for what really plays. For the patient it is assigned to and for its clinic.',
-  request: { params: idParam },
-  responses: { 200: json(playSchema, 'The session.'), ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.session) },
+  responses: { 200: json(playSchema, 'The session.', examples.playable) },
+  problems: ['not_found'],
 });
 
-const run = createRoute({
+const run = operation({
   method: 'post',
   path: '/v1/sessions/{id}/runs',
+  operationId: 'startRun',
   tags,
-  security,
   summary: 'Begin the session',
   description: 'Refused until every video of the session plays.',
   middleware: allowPatients,
-  request: { params: idParam },
+  request: { params: idParam(examples.ids.session) },
   responses: {
-    201: json(runSchema, 'Begun.'),
-    ...commonProblems('not_found', 'session_preparing', 'session_failed'),
+    201: json(runSchema, 'Begun.', examples.run),
   },
+  problems: ['not_found', 'session_preparing', 'session_failed'],
 });
 
 const readiness = (session: PlayableSession) =>

@@ -14,7 +14,6 @@ export const itemsInput = z
   .max(1000)
   .openapi({
     description: 'In order. What a dose leaves out has a default.',
-    example: [{ exerciseId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10', dose: { sets: 3, reps: 12, restSeconds: 45 } }],
   });
 
 export const lifeStatus = z.enum(['draft', 'published', 'archived']);
