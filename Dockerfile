@@ -4,6 +4,7 @@
 FROM node:20.20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY scripts/client/package.json scripts/client/
 # The compiler's own binary is an optional package; install scripts would only fetch an ffmpeg, which comes from Debian.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { issueToken } from '../../lib/auth/tokens.ts';
 import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
-import { type Edges, idOf } from './edges.ts';
+import type { Edges } from './edges.ts';
 import { EXERCISES, ORGS, PLATFORM_EXERCISES, SPECIALISTS } from './load.ts';
 
 export interface Clinic {
@@ -31,10 +31,12 @@ export async function seedClinic(edges: Edges, options: { jwtSecret: string; dir
   const exerciseIds: string[] = [];
   for (let index = 0; index < EXERCISES; index++) {
     const token = (index < PLATFORM_EXERCISES ? superadmin : managers[index - PLATFORM_EXERCISES]) ?? superadmin;
-    const made = await edges.ask(token, 'POST', '/v1/exercises', { names: { en: `Exercise ${index}` } });
+    const names = { en: `Exercise ${index}` };
+    const made = await edges.ask(token, (api) => api.POST('/v1/exercises', { body: { names } }));
+    const params = { path: { id: made.body.id } };
     const film = await openAsBlob(await makeFilm(join(dir, `film-${index}.mp4`), index));
-    await edges.ask(token, 'PUT', `/v1/exercises/${idOf(made.body)}/source`, film);
-    exerciseIds.push(idOf(made.body));
+    await edges.ask(token, (api) => api.PUT('/v1/exercises/{id}/source', { params, body: film }));
+    exerciseIds.push(made.body.id);
   }
   const tokens = await Promise.all(
     SPECIALISTS.map(({ name, org }) =>

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { type Api, type ApiAnswer, createApi } from '../../lib/client/client.ts';
 import { pause } from './patience.ts';
 
 /** How long one edge may take, and how long all of them together until somebody gives up. */
@@ -6,11 +6,14 @@ const CALL_MS = 10_000;
 const GIVE_UP_MS = 90_000;
 const PAUSE_MS = 250;
 
-export interface EdgeAnswer {
-  body: unknown;
+export interface EdgeAnswer<T> {
+  body: T;
   edge: string;
   tries: number;
 }
+
+/** One call of the API, to be made to whichever edge answers. */
+type Call<T> = (api: Api) => Promise<ApiAnswer<T>>;
 
 /** No edge answered as it should. */
 export class EdgeRefusal extends Error {}
@@ -19,20 +22,8 @@ export class EdgeRefusal extends Error {}
 export function createEdges(urls: readonly string[], signal: AbortSignal) {
   let turn = 0;
 
-  const once = async (url: string, token: string, method: string, path: string, body?: unknown) => {
-    const isFile = body instanceof Blob;
-    const response = await fetch(`${url}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body !== undefined && { 'content-type': isFile ? 'application/octet-stream' : 'application/json' }),
-      },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]),
-      ...(body !== undefined && { body: isFile ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
-  };
+  const once = <T>(url: string, token: string, call: Call<T>) =>
+    call(createApi(url, token, { signal, timeoutMs: CALL_MS }));
 
   return {
     urls,
@@ -41,26 +32,24 @@ export function createEdges(urls: readonly string[], signal: AbortSignal) {
      * Asks one edge after the other, beginning with another one each time, until one answers below 500. Throws an
      * `EdgeRefusal` for a 4xx, and where no edge has answered within a minute and a half.
      */
-    ask: async (token: string, method: string, path: string, body?: unknown): Promise<EdgeAnswer> => {
+    ask: async <T>(token: string, call: Call<T>): Promise<EdgeAnswer<T>> => {
       const begun = performance.now();
       const first = turn++;
       let last = '';
       for (let tries = 1; performance.now() - begun < GIVE_UP_MS && !signal.aborted; tries++) {
         const edge = urls[(first + tries) % urls.length] ?? '';
         try {
-          const answer = await once(edge, token, method, path, body);
-          if (answer.status < 400) return { body: answer.body, edge, tries };
-          last = `${answer.status} ${JSON.stringify(answer.body)}`;
-          if (answer.status < 500) break;
+          const { data, error, response } = await once(edge, token, call);
+          if (response.ok) return { body: data as T, edge, tries };
+          last = `${response.url}: ${response.status} ${JSON.stringify(error)}`;
+          if (response.status < 500) break;
         } catch (error) {
           last = String(error);
         }
         await pause(PAUSE_MS, signal);
       }
-      throw new EdgeRefusal(`${method} ${path}: ${last || 'stopped'}`);
+      throw new EdgeRefusal(last || 'stopped');
     },
   };
 }
 export type Edges = ReturnType<typeof createEdges>;
-
-export const idOf = (body: unknown): string => z.looseObject({ id: z.string() }).parse(body).id;

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { doseSchema } from '../../lib/domain/recipe.ts';
+import type { NewItem } from '../../lib/client/client.ts';
 import { randomOf } from './random.ts';
 
 /** Who publishes: two clinics, of each two specialists with much to do and one with a single exercise now and then. */
@@ -17,7 +16,7 @@ export const ORGS = [0, 1] as const;
 export const PLATFORM_EXERCISES = 2;
 export const EXERCISES = PLATFORM_EXERCISES + ORGS.length;
 
-type Dose = z.input<typeof doseSchema>;
+type Dose = NonNullable<NewItem['dose']>;
 
 /** A recipe of the plan: an exercise by number, and a dose that no other recipe has. */
 export interface PlannedRecipe {

@@ -1,12 +1,8 @@
-import { z } from 'zod';
 import type { Answer, Poll } from './checker/evidence.ts';
 import type { Clinic } from './clinic.ts';
-import { type Edges, idOf } from './edges.ts';
+import type { Edges } from './edges.ts';
 import { type Load, SPECIALISTS, type TimedStep } from './load.ts';
 import { pause, playTimed } from './patience.ts';
-
-const counts = z.object({ total: z.int(), ready: z.int(), queued: z.int(), inProgress: z.int(), failed: z.int() });
-const readiness = z.looseObject({ status: z.string() });
 
 const POLL_EVERY_MS = 100;
 
@@ -32,12 +28,13 @@ export function createPublishing(edges: Edges, clinic: Clinic, load: Load, signa
   const makeProgram = async (number: number, by: number, recipes: readonly number[]) => {
     const items = recipes.flatMap((index) => {
       const recipe = load.recipes[index];
-      return recipe ? [{ exerciseId: clinic.exerciseIds[recipe.exercise], dose: recipe.dose }] : [];
+      const exerciseId = clinic.exerciseIds[recipe?.exercise ?? -1];
+      return recipe && exerciseId !== undefined ? [{ exerciseId, dose: recipe.dose }] : [];
     });
     const draft = { title: `Programme ${number}`, language: 'en', sessions: [{ title: 'One', items }] };
-    const id = idOf((await edges.ask(tokenOf(by), 'POST', '/v1/programs', draft)).body);
-    owners.set(id, by);
-    return id;
+    const { body } = await edges.ask(tokenOf(by), (api) => api.POST('/v1/programs', { body: draft }));
+    owners.set(body.id, by);
+    return body.id;
   };
   const draft = (number: number, by: number, recipes: readonly number[]) => {
     const made = makeProgram(number, by, recipes);
@@ -54,8 +51,9 @@ export function createPublishing(edges: Edges, clinic: Clinic, load: Load, signa
     try {
       answer.programId = await program;
       answer.askedAt = Date.now();
-      const { body, tries } = await edges.ask(tokenOf(by), 'POST', `/v1/programs/${answer.programId}/publish`);
-      Object.assign(answer, { counts: counts.parse(body), tries });
+      const params = { path: { id: answer.programId } };
+      const { body, tries } = await edges.ask(tokenOf(by), (api) => api.POST('/v1/programs/{id}/publish', { params }));
+      Object.assign(answer, { counts: body, tries });
     } catch (error) {
       answer.refusal = String(error);
     }
@@ -79,9 +77,9 @@ export function createPublishing(edges: Edges, clinic: Clinic, load: Load, signa
       case 'assign': {
         const programId = await ofNumber(step.program).catch(() => null);
         if (programId === null) return;
-        const patient = { patientId: `patient-${step.program}` };
+        const given = { params: { path: { id: programId } }, body: { patientId: `patient-${step.program}` } };
         await edges
-          .ask(tokenOf(step.by), 'POST', `/v1/programs/${programId}/assignments`, patient)
+          .ask(tokenOf(step.by), (api) => api.POST('/v1/programs/{id}/assignments', given))
           .catch(() => undefined);
       }
     }
@@ -100,10 +98,13 @@ export function createPublishing(edges: Edges, clinic: Clinic, load: Load, signa
         const edge = edges.urls[turn % edges.urls.length];
         if (programId === undefined || edge === undefined) continue;
         const askedAt = Date.now();
-        const path = `/v1/programs/${programId}/readiness`;
-        const answer = await edges.once(edge, tokenOf(owners.get(programId) ?? 0), 'GET', path).catch(() => null);
-        if (answer?.status !== 200) continue;
-        polls.push({ programId, edge, askedAt, answeredAt: Date.now(), status: readiness.parse(answer.body).status });
+        const params = { path: { id: programId } };
+        const token = tokenOf(owners.get(programId) ?? 0);
+        const answer = await edges
+          .once(edge, token, (api) => api.GET('/v1/programs/{id}/readiness', { params }))
+          .catch(() => null);
+        if (!answer?.data) continue;
+        polls.push({ programId, edge, askedAt, answeredAt: Date.now(), status: answer.data.status });
       }
     },
   };

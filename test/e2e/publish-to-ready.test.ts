@@ -4,8 +4,8 @@ import { execa } from 'execa';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import type { StackDescription } from '../../apps/cli/stack/stack.ts';
+import { bodyOf, createApi } from '../../lib/client/client.ts';
 import { makeClip, testFfmpeg } from '../support/ffmpeg.ts';
 import { type RunningStack, runCli, startUp } from '../support/stack.ts';
 import { makeTempDir } from '../support/temp-dir.ts';
@@ -28,67 +28,38 @@ afterAll(async () => {
   expect(existsSync(join(all.dataDir, 'stack.json'))).toBe(false);
 });
 
-interface Answer {
-  status: number;
-  body: unknown;
-}
-
-const idOf = ({ body }: Answer) => z.object({ id: z.string() }).parse(body).id;
-const renderSchema = z.looseObject({
-  id: z.string(),
-  hlsUrl: z.string().nullable(),
-  manifestUrl: z.string().nullable(),
-  masterSha256: z.string().nullable(),
-});
-
-async function call(token: string, method: string, path: string, body?: unknown): Promise<Answer> {
-  const isFile = body instanceof Blob;
-  const response = await fetch(`${all.edge.url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': isFile ? 'application/octet-stream' : 'application/json',
-    },
-    ...(body !== undefined && { body: isFile ? body : JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
-}
+type Person = 'manager' | 'specialist' | 'patient';
+const as = (person: Person) => createApi(all.edge.url, all.tokens[person]);
+const ofId = (id: string) => ({ params: { path: { id } } });
 
 async function anExercise(seconds: number): Promise<string> {
   const clip = await makeClip(await makeTempDir(), { seconds, size: '320x240', rate: 25, audio: true });
-  const made = await call(all.tokens.manager, 'POST', '/v1/exercises', { names: { en: `Clip of ${seconds} s` } });
-  expect(made.status).toBe(201);
-  const uploaded = await call(all.tokens.manager, 'PUT', `/v1/exercises/${idOf(made)}/source`, await openAsBlob(clip));
-  expect(uploaded).toMatchObject({ status: 200, body: { facts: { variableFrameRate: false } } });
-  return idOf(made);
+  const body = { names: { en: `Clip of ${seconds} s` } };
+  const { id } = await bodyOf(as('manager').POST('/v1/exercises', { body }));
+  const film = await openAsBlob(clip);
+  const { facts } = await bodyOf(as('manager').PUT('/v1/exercises/{id}/source', { ...ofId(id), body: film }));
+  expect(facts).toMatchObject({ variableFrameRate: false });
+  return id;
 }
 
-const dose = { sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' };
+const dose = { sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' as const };
 
 async function aProgram(exerciseIds: string[]): Promise<string> {
-  const made = await call(all.tokens.specialist, 'POST', '/v1/programs', {
-    title: 'Knee',
-    language: 'en',
-    sessions: [{ title: 'One', items: exerciseIds.map((exerciseId) => ({ exerciseId, dose })) }],
-  });
-  expect(made.status).toBe(201);
-  return idOf(made);
+  const items = exerciseIds.map((exerciseId) => ({ exerciseId, dose }));
+  const body = { title: 'Knee', language: 'en', sessions: [{ title: 'One', items }] };
+  return (await bodyOf(as('specialist').POST('/v1/programs', { body }))).id;
 }
 
-const publish = (programId: string) => call(all.tokens.specialist, 'POST', `/v1/programs/${programId}/publish`);
-const rendersOf = async (programId: string) => {
-  const { body } = await call(all.tokens.specialist, 'GET', `/v1/programs/${programId}/renders`);
-  return z.object({ items: z.array(renderSchema) }).parse(body).items;
-};
+const publish = (programId: string) => bodyOf(as('specialist').POST('/v1/programs/{id}/publish', ofId(programId)));
+const rendersOf = async (programId: string) =>
+  (await bodyOf(as('specialist').GET('/v1/programs/{id}/renders', ofId(programId)))).items;
 
 const ready = (programId: string) =>
   waitFor(
     async () => {
-      const { body } = await call(all.tokens.specialist, 'GET', `/v1/programs/${programId}/readiness`);
-      const { status } = z.object({ status: z.string() }).parse(body);
-      if (status === 'failed') throw new Error(JSON.stringify(body));
-      return status === 'ready';
+      const readiness = await bodyOf(as('specialist').GET('/v1/programs/{id}/readiness', ofId(programId)));
+      if (readiness.status === 'failed') throw new Error(JSON.stringify(readiness));
+      return readiness.status === 'ready';
     },
     { label: 'the programme to be ready', timeoutMs: 90_000, everyMs: 200 },
   );
@@ -112,19 +83,16 @@ describe('publish to ready', () => {
   }, async () => {
     const exerciseId = await anExercise(1);
     const programId = await aProgram([exerciseId, exerciseId]);
-    const assigned = await call(all.tokens.specialist, 'POST', `/v1/programs/${programId}/assignments`, {
-      patientId: 'dev-patient',
-    });
-    expect(assigned.status).toBeLessThan(300);
+    const body = { patientId: 'dev-patient' };
+    await bodyOf(as('specialist').POST('/v1/programs/{id}/assignments', { ...ofId(programId), body }));
 
     const published = await Promise.all([publish(programId), publish(programId)]);
-    expect(published.map(({ status }) => status)).toEqual([202, 202]);
-    for (const { body } of published) expect(body).toMatchObject({ total: 1, failed: 0 });
+    for (const counts of published) expect(counts).toMatchObject({ total: 1, failed: 0 });
 
-    const program = await call(all.tokens.specialist, 'GET', `/v1/programs/${programId}`);
-    const [session] = z.object({ sessions: z.array(z.object({ id: z.string() })) }).parse(program.body).sessions;
-    const tooEarly = await call(all.tokens.patient, 'POST', `/v1/sessions/${session!.id}/runs`);
-    expect(tooEarly).toMatchObject({ status: 409, body: { code: 'session_preparing' } });
+    const program = await bodyOf(as('specialist').GET('/v1/programs/{id}', ofId(programId)));
+    const session = ofId(program.sessions[0]!.id);
+    const tooEarly = await as('patient').POST('/v1/sessions/{id}/runs', session);
+    expect(tooEarly).toMatchObject({ response: { status: 409 }, error: { code: 'session_preparing' } });
 
     await ready(programId);
     const renders = await rendersOf(programId);
@@ -139,12 +107,12 @@ describe('publish to ready', () => {
     const manifest = (await (await fetch(render!.manifestUrl!)).json()) as Record<string, unknown>;
     expect(JSON.stringify(manifest)).toContain(render!.masterSha256!);
 
-    const play = await call(all.tokens.patient, 'GET', `/v1/sessions/${session!.id}/play`);
-    expect(play.status).toBe(200);
-    expect((await call(all.tokens.patient, 'POST', `/v1/sessions/${session!.id}/runs`)).status).toBe(201);
+    const play = await bodyOf(as('patient').GET('/v1/sessions/{id}/play', session));
+    expect(play).toMatchObject({ status: 'ready', items: [{ status: 'ready' }, { status: 'ready' }] });
+    expect((await as('patient').POST('/v1/sessions/{id}/runs', session)).response.status).toBe(201);
 
     const again = await publish(await aProgram([exerciseId]));
-    expect(again.body).toEqual({ total: 1, ready: 1, queued: 0, inProgress: 0, failed: 0 });
+    expect(again).toEqual({ total: 1, ready: 1, queued: 0, inProgress: 0, failed: 0 });
   });
 
   it('answers while Redis is gone, and what was published then becomes ready', { timeout: 150_000 }, async () => {
@@ -154,7 +122,7 @@ describe('publish to ready', () => {
     const before = Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]);
     process.kill(before, 'SIGKILL');
     const started = performance.now();
-    expect(await publish(programId)).toMatchObject({ status: 202, body: { total: 1, queued: 1 } });
+    expect(await publish(programId)).toMatchObject({ total: 1, queued: 1 });
     expect(performance.now() - started).toBeLessThan(1_500);
     await ready(programId);
     await waitFor(async () => Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]) !== before, {

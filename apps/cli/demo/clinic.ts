@@ -2,32 +2,15 @@ import { createHash } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { z } from 'zod';
+import { type Api, ApiProblem, bodyOf, type NewItem } from '../../../lib/client/client.ts';
+import type { components } from '../../../lib/client/schema.d.ts';
 import type { CliConfig } from '../../../lib/config/cli.ts';
-import type { doseSchema } from '../../../lib/domain/recipe.ts';
-import { type Api, ApiProblem } from './api.ts';
 import { CLIP_NAMES, makeClip, makeRecording, RECORDINGS } from './recordings.ts';
 
-export interface DemoItem {
-  exerciseId: string;
-  dose: z.input<typeof doseSchema>;
-}
-
-const exerciseSchema = z.looseObject({
-  id: z.string(),
-  names: z.record(z.string(), z.string()),
-  source: z.looseObject({ durationMs: z.number(), sha256: z.string() }).nullable(),
-});
-type Exercise = z.infer<typeof exerciseSchema>;
-
-const pageSchema = z.object({ items: z.array(exerciseSchema), nextCursor: z.string().nullable() });
-const reportSchema = z.looseObject({
-  facts: z.looseObject({ durationMs: z.number() }),
-  warnings: z.array(z.looseObject({ sentence: z.string() })),
-});
+type Exercise = components['schemas']['Exercise'];
 
 /** Small doses: the demo shows the way, not the stamina. One item of each session is the same recipe. */
-const DOSES: DemoItem['dose'][] = [
+const DOSES: NonNullable<NewItem['dose']>[] = [
   { sets: 2, reps: 3, restSeconds: 4, leadInSeconds: 3, cues: 'voice' },
   { sets: 1, reps: 4, tempo: { out: null, hold: 1, back: null, pause: null }, leadInSeconds: 3, cues: 'voice' },
   { sets: 1, reps: 2, sides: 'alternating', leadInSeconds: 2, cues: 'beeps' },
@@ -38,7 +21,7 @@ const DOSES: DemoItem['dose'][] = [
 
 /** A long recording stands for several repetitions: the demo takes what fits into one. */
 const LONGEST_REP_MS = 10_000;
-const GIVEN_DOSE: DemoItem['dose'] = { sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' };
+const GIVEN_DOSE: NonNullable<NewItem['dose']> = { sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' };
 
 export interface Seeding {
   api: Api;
@@ -48,10 +31,10 @@ export interface Seeding {
 }
 
 /** Two sessions of four and three items over six exercises; two of the seven items are the same recipe. */
-export async function seedInvented(seeding: Seeding): Promise<DemoItem[][]> {
+export async function seedInvented(seeding: Seeding): Promise<NewItem[][]> {
   const known = await exercisesByName(seeding.api);
   const clips = join(seeding.dataDir, 'demo', 'clips');
-  const items: DemoItem[] = [];
+  const items: NewItem[] = [];
   for (const [index, recording] of RECORDINGS.entries()) {
     const kept = known.get(recording.name);
     const exercise = kept?.source ? kept : await seedExercise(seeding, recording, kept);
@@ -63,6 +46,8 @@ export async function seedInvented(seeding: Seeding): Promise<DemoItem[][]> {
   return [items.slice(0, 4), [...items.slice(4), ...(first ? [first] : [])]];
 }
 
+const makeExercise = (api: Api, name: string) => bodyOf(api.POST('/v1/exercises', { body: { names: { en: name } } }));
+
 async function seedExercise(
   seeding: Seeding,
   recording: (typeof RECORDINGS)[number],
@@ -71,23 +56,27 @@ async function seedExercise(
   const { api, config, dataDir, say } = seeding;
   say(`recording “${recording.name}”`);
   const file = await makeRecording(config, join(dataDir, 'demo', 'recordings'), recording);
-  const exercise = kept ?? (await api.post(exerciseSchema, '/v1/exercises', { names: { en: recording.name } }));
-  await api.put(reportSchema, `/v1/exercises/${exercise.id}/source`, await openAsBlob(file));
+  const exercise = kept ?? (await makeExercise(api, recording.name));
+  const body = await openAsBlob(file);
+  await bodyOf(api.PUT('/v1/exercises/{id}/source', { params: { path: { id: exercise.id } }, body }));
   return exercise;
 }
 
 async function uploadClips({ api, config }: Seeding, exerciseId: string, dir: string): Promise<void> {
   for (const name of CLIP_NAMES) {
     const file = await makeClip(config, dir, name);
-    await api.put(reportSchema, `/v1/exercises/${exerciseId}/cues/en/${name}`, await openAsBlob(file));
+    const path = { id: exerciseId, language: 'en', name };
+    await bodyOf(
+      api.PUT('/v1/exercises/{id}/cues/{language}/{name}', { params: { path }, body: await openAsBlob(file) }),
+    );
   }
 }
 
 /** One session with an item per file. Throws the API's sentence where a file cannot be used. */
-export async function seedGiven(seeding: Seeding, files: readonly string[]): Promise<DemoItem[][]> {
+export async function seedGiven(seeding: Seeding, files: readonly string[]): Promise<NewItem[][]> {
   const { api, say } = seeding;
   const known = await exercisesByName(api);
-  const items: DemoItem[] = [];
+  const items: NewItem[] = [];
   for (const file of files) {
     await access(file).catch(() => {
       throw new Error(`${file} cannot be read.`);
@@ -95,13 +84,12 @@ export async function seedGiven(seeding: Seeding, files: readonly string[]): Pro
     const blob = await openAsBlob(file);
     const name = `${basename(file)} ${(await sha256Of(blob)).slice(0, 12)}`;
     const kept = known.get(name);
-    const exercise = kept ?? (await api.post(exerciseSchema, '/v1/exercises', { names: { en: name } }));
+    const exercise = kept ?? (await makeExercise(api, name));
     const durationMs = kept?.source?.durationMs ?? (await upload(seeding, exercise.id, file, blob));
     if (durationMs > LONGEST_REP_MS) {
       say(`using the first ${LONGEST_REP_MS / 1000} s of ${basename(file)} as the repetition`);
-      await api.patch(exerciseSchema, `/v1/exercises/${exercise.id}`, {
-        repMarks: { startMs: 0, endMs: LONGEST_REP_MS },
-      });
+      const body = { repMarks: { startMs: 0, endMs: LONGEST_REP_MS } };
+      await bodyOf(api.PATCH('/v1/exercises/{id}', { params: { path: { id: exercise.id } }, body }));
     }
     items.push({ exerciseId: exercise.id, dose: GIVEN_DOSE });
   }
@@ -111,12 +99,12 @@ export async function seedGiven(seeding: Seeding, files: readonly string[]): Pro
 /** Answers how long the video is, measured by the media service. */
 async function upload({ api, say }: Seeding, exerciseId: string, file: string, blob: Blob): Promise<number> {
   say(`uploading ${basename(file)}`);
-  const { facts, warnings } = await api
-    .put(reportSchema, `/v1/exercises/${exerciseId}/source`, blob)
-    .catch((error: unknown) => {
-      if (error instanceof ApiProblem) throw new Error(`${basename(file)}: ${error.message}`, { cause: error });
-      throw error;
-    });
+  const { facts, warnings } = await bodyOf(
+    api.PUT('/v1/exercises/{id}/source', { params: { path: { id: exerciseId } }, body: blob }),
+  ).catch((error: unknown) => {
+    if (error instanceof ApiProblem) throw new Error(`${basename(file)}: ${error.message}`, { cause: error });
+    throw error;
+  });
   for (const warning of warnings) say(`  note: ${warning.sentence}`);
   return facts.durationMs;
 }
@@ -129,14 +117,12 @@ async function sha256Of(blob: Blob): Promise<string> {
 
 async function exercisesByName(api: Api): Promise<Map<string, Exercise>> {
   const found = new Map<string, Exercise>();
-  let cursor: string | null = null;
+  let cursor: string | null | undefined;
   do {
-    const page: z.infer<typeof pageSchema> = await api.get(
-      pageSchema,
-      `/v1/exercises?limit=100${cursor ? `&cursor=${cursor}` : ''}`,
-    );
-    for (const exercise of page.items) if (exercise.names.en) found.set(exercise.names.en, exercise);
-    cursor = page.nextCursor;
+    const query: { limit: number; cursor?: string } = { limit: 100, ...(cursor && { cursor }) };
+    const { items, nextCursor } = await bodyOf(api.GET('/v1/exercises', { params: { query } }));
+    for (const exercise of items) if (exercise.names.en) found.set(exercise.names.en, exercise);
+    cursor = nextCursor;
   } while (cursor);
   return found;
 }

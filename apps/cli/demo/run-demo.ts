@@ -1,39 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
+import { type Api, bodyOf, createApi, type NewItem } from '../../../lib/client/client.ts';
+import type { components } from '../../../lib/client/schema.d.ts';
 import type { CliConfig } from '../../../lib/config/cli.ts';
 import { openDatabase } from '../../../lib/db/client.ts';
 import { countBakes } from '../../../lib/db/renders.ts';
 import type { StackDescription } from '../stack/stack.ts';
-import { createApi } from './api.ts';
-import { type DemoItem, seedGiven, seedInvented } from './clinic.ts';
+import { seedGiven, seedInvented } from './clinic.ts';
 import { createLiveTable, type TableRow } from './table.ts';
 
-const programSchema = z.looseObject({ id: z.string() });
-const countsSchema = z.object({
-  total: z.int(),
-  ready: z.int(),
-  queued: z.int(),
-  inProgress: z.int(),
-  failed: z.int(),
-});
-const rendersSchema = z.object({
-  items: z.array(
-    z.looseObject({
-      id: z.string(),
-      exerciseName: z.string(),
-      recipeHash: z.string(),
-      status: z.enum(['pending', 'rendering', 'transcoding', 'ready', 'failed']),
-      progress: z.object({ stage: z.string(), percent: z.number() }).nullable(),
-      error: z.object({ code: z.string(), sentence: z.string() }).nullable(),
-      durationMs: z.number().nullable(),
-      masterSha256: z.string().nullable(),
-      hlsUrl: z.string().nullable(),
-      manifestUrl: z.string().nullable(),
-    }),
-  ),
-});
-type DemoRender = z.infer<typeof rendersSchema>['items'][number];
-const readinessSchema = z.looseObject({ status: z.enum(['preparing', 'ready', 'failed']) });
+type DemoRender = components['schemas']['Render'];
 
 /** What `demo --json` prints. */
 export interface DemoResult {
@@ -75,13 +50,14 @@ export async function runDemo({ stack, config, sources, output, stopped }: DemoO
   const started = new Date();
   const begun = performance.now();
   const programId = await publish(specialist, sessions, say);
+  const program = { params: { path: { id: programId } } };
   const table = createLiveTable(output);
   let renders: DemoRender[] = [];
   let status: DemoResult['status'] = 'preparing';
   for (;;) {
-    ({ items: renders } = await specialist.get(rendersSchema, `/v1/programs/${programId}/renders`));
+    ({ items: renders } = await bodyOf(specialist.GET('/v1/programs/{id}/renders', program)));
     table.show(renders.map(rowOf), performance.now() - begun);
-    ({ status } = await specialist.get(readinessSchema, `/v1/programs/${programId}/readiness`));
+    ({ status } = await bodyOf(specialist.GET('/v1/programs/{id}/readiness', program)));
     // A failed programme may still have renders under way: what they come to belongs into the picture.
     const settled = renders.every((render) => render.status === 'ready' || render.status === 'failed');
     if (status !== 'preparing' && settled) break;
@@ -98,18 +74,16 @@ export async function runDemo({ stack, config, sources, output, stopped }: DemoO
   };
 }
 
-async function publish(
-  api: ReturnType<typeof createApi>,
-  sessions: DemoItem[][],
-  say: (text: string) => void,
-): Promise<string> {
-  const program = await api.post(programSchema, '/v1/programs', {
+async function publish(api: Api, sessions: NewItem[][], say: (text: string) => void): Promise<string> {
+  const draft = {
     title: `Demo ${new Date().toISOString()}`,
     language: 'en',
     sessions: sessions.map((items, index) => ({ title: `Session ${index + 1}`, items })),
-  });
-  const counts = await api.post(countsSchema, `/v1/programs/${program.id}/publish`, {});
-  await api.post(z.unknown(), `/v1/programs/${program.id}/assignments`, { patientId: 'dev-patient' });
+  };
+  const program = await bodyOf(api.POST('/v1/programs', { body: draft }));
+  const params = { path: { id: program.id } };
+  const counts = await bodyOf(api.POST('/v1/programs/{id}/publish', { params }));
+  await bodyOf(api.POST('/v1/programs/{id}/assignments', { params, body: { patientId: 'dev-patient' } }));
   const items = sessions.flat().length;
   say(
     `published ${items} items in ${sessions.length} session(s): ${counts.total} different videos, ${counts.ready} ready already (cache hit), ${counts.queued} to bake`,

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, isErrorCode } from '../../../lib/errors.ts';
-import { createJudge, type DescribedOperation, type Document, type MediaType, operationsOf } from '../../support/openapi.ts';
+import {
+  createJudge,
+  type DescribedOperation,
+  type Document,
+  type MediaType,
+  operationsOf,
+} from '../../support/openapi.ts';
 import { startEdge, type TestEdge } from './fixture.ts';
 
 let edge: TestEdge;
@@ -65,7 +71,9 @@ describe('every operation of the document', () => {
   it('says what its parameters mean, where their names do not', () => {
     const plain = ['id', 'language', 'name'];
     const mute = ({ parameters }: DescribedOperation) =>
-      parameters.every(({ name, description, schema }) => plain.includes(name) || description || 'description' in schema);
+      parameters.every(
+        ({ name, description, schema }) => plain.includes(name) || description || 'description' in schema,
+      );
     expect(lacking(mute)).toEqual([]);
   });
 
