@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
+import type { ContentfulStatusCode, StatusCode } from 'hono/utils/http-status';
 import type { Db } from '../../lib/db/client.ts';
 import { giveUpKey, keepAnswer, takeKey } from '../../lib/db/idempotency.ts';
 import { AppError } from '../../lib/errors.ts';
@@ -37,10 +38,11 @@ export const idempotent =
         throw new AppError('idempotency_under_way', { retryAfterMs: 1_000 });
       case 'answered': {
         const { status, contentType, body } = taken.answer;
-        return new Response(body === '' ? null : body, {
-          status,
-          headers: { 'Content-Type': contentType, 'Idempotency-Replayed': 'true' },
-        });
+        // Through the context, which holds the headers that the middleware before has set.
+        c.header('Idempotency-Replayed', 'true');
+        if (body === '') return c.body(null, status as StatusCode);
+        c.header('Content-Type', contentType);
+        return c.body(body, status as ContentfulStatusCode);
       }
       case 'first':
         break;

@@ -30,6 +30,16 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await made()).toBe(before + 1);
   });
 
+  it('answered again carries what every answer carries', async () => {
+    const key = newKey();
+    await make(key);
+    const { headers } = await make(key);
+    expect(headers.get('x-request-id')).toBeTruthy();
+    expect(headers.get('ratelimit')).toMatch(/^"token";r=/);
+    expect(headers.get('ratelimit-policy')).toMatch(/^"token";q=/);
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
   it('asked by many at once is done once: the others are told to wait', async () => {
     const before = await made();
     const key = newKey();
