@@ -34,8 +34,15 @@ async function main() {
   checkNode();
   installPackages();
   linkPostgresLibraries();
-  const missing = [(await hasRedis()) ? undefined : 'redis', hasFfmpeg() ? undefined : 'ffmpeg'].filter(Boolean);
+  // Programs of other names are asked for as arguments: the tests run docs/walkthrough.sh.
+  const missing = await missingOf(['redis', 'ffmpeg', ...process.argv.slice(2)]);
   if (missing.length > 0) await installPrograms(missing);
+}
+
+async function missingOf(names) {
+  const has = { redis: hasRedis, ffmpeg: hasFfmpeg };
+  const found = await Promise.all(names.map((name) => (has[name] ? has[name]() : onPath(name))));
+  return names.filter((_, index) => !found[index]);
 }
 
 function checkNode() {
@@ -104,9 +111,7 @@ async function installPrograms(missing) {
   for (const way of [installWithApt, installWithBrew, startRedisInDocker]) {
     const failure = await way(left);
     if (failure) failures.push(failure);
-    const redisMissing = left.includes('redis') && !(await hasRedis());
-    const ffmpegMissing = left.includes('ffmpeg') && !hasFfmpeg();
-    left = [redisMissing ? 'redis' : undefined, ffmpegMissing ? 'ffmpeg' : undefined].filter(Boolean);
+    left = await missingOf(left);
     if (left.length === 0) return;
   }
   throw new SetupError(
@@ -114,7 +119,7 @@ async function installPrograms(missing) {
       `${left.join(' and ')} could not be installed:`,
       ...failures.map((failure) => `  - ${failure}`),
       'Any of these helps:',
-      ...left.flatMap((name) => WAYS[name]).map((way) => `  - ${way}`),
+      ...left.flatMap((name) => WAYS[name] ?? [`install ${name} so that it is on PATH`]).map((way) => `  - ${way}`),
     ].join('\n'),
   );
 }

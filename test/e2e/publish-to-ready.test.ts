@@ -115,6 +115,37 @@ describe('publish to ready', () => {
     expect(again).toEqual({ total: 1, ready: 1, queued: 0, inProgress: 0, failed: 0 });
   });
 
+  it('is what docs/walkthrough.sh walks through, step by step', { timeout: 150_000 }, async () => {
+    const clip = await makeClip(await makeTempDir(), { seconds: 1, size: '320x240', rate: 25 });
+    const { exitCode, stdout, stderr } = await execa('bash', ['docs/walkthrough.sh', clip], {
+      cwd: join(import.meta.dirname, '../..'),
+      env: {
+        BAKEHOUSE_URL: all.edge.url,
+        MANAGER_TOKEN: all.tokens.manager,
+        SPECIALIST_TOKEN: all.tokens.specialist,
+        PATIENT_TOKEN: all.tokens.patient,
+      },
+      reject: false,
+    });
+    expect(exitCode, `${stdout}\n${stderr}`).toBe(0);
+    for (const shown of [
+      /^source .* 1000 ms/m,
+      /^preview .*"total":2,"ready":0,"toBake":2/m,
+      /^publish .*"queued":2.*replayed true$/m,
+      /^too early .*409 session_preparing$/m,
+      /^cancel .*"failed","generation":0/m,
+      /^failed .*"status":"failed","code":"cancelled"/m,
+      /^retry .*"pending","generation":1/m,
+      /^unchanged .*304$/m,
+      /^play .*2: Squat, \d+ ms, http/m,
+      /^playlist .*#EXTM3U/m,
+      /^run .*the patient trains$/m,
+      /^ready .*409 render_ready$/m,
+    ]) {
+      expect(stdout).toMatch(shown);
+    }
+  });
+
   it('answers while Redis is gone, and what was published then becomes ready', { timeout: 150_000 }, async () => {
     const programId = await aProgram([await anExercise(2)]);
     const client = new Redis(all.redisUrl);

@@ -31,8 +31,8 @@ async function program(name: string, script: string): Promise<void> {
   await chmod(join(bin, name), 0o755);
 }
 
-const setup = (env: Record<string, string> = {}) =>
-  execa(process.execPath, [join(clone, 'scripts/setup.mjs')], {
+const setup = (env: Record<string, string> = {}, programs: string[] = []) =>
+  execa(process.execPath, [join(clone, 'scripts/setup.mjs'), ...programs], {
     extendEnv: false,
     env: { PATH: bin, FFMPEG_PATH: '/given/ffmpeg', FFPROBE_PATH: '/given/ffprobe', ...env },
     reject: false,
@@ -116,6 +116,16 @@ describe('setup', () => {
     await program('brew', `echo "$*" >> log; /bin/cp "$0" ${bin}/redis-server`);
     expect(await setup()).toMatchObject({ exitCode: 0, stdout: '' });
     expect(await log()).toEqual(['install --quiet redis']);
+  });
+
+  it('installs what else is asked for, or says that it is missing', async () => {
+    await program('redis-server', '');
+    const { exitCode, stderr } = await setup({}, ['jq']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('install jq so that it is on PATH');
+    await program('brew', `echo "$*" >> log; /bin/cp "$0" ${bin}/jq`);
+    expect(await setup({}, ['jq'])).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await log()).toEqual(['install --quiet jq']);
   });
 
   it('falls back to Docker, and writes down where its Redis listens', async () => {

@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSim, SIM_DEFAULTS } from '../../apps/bunny-sim/sim.ts';
+import { createMedia } from '../../apps/media/media.ts';
+import { loadMediaConfig } from '../../lib/config/media.ts';
+import { assignments, exerciseRenders, notifications, organisations } from '../../lib/db/schema/index.ts';
+import { RENDER_STATUSES } from '../../lib/domain/render-states.ts';
+import {
+  aPublishedProgram,
+  type Caller,
+  moveTo,
+  people,
+  startEdge,
+  type TestEdge,
+  tokenFor,
+} from '../integration/edge/fixture.ts';
+import { anExercise, aProgram } from '../support/clinic.ts';
+import { makeClip, makeTone, testFfmpeg } from '../support/ffmpeg.ts';
+import { silentLog } from '../support/log.ts';
+import { makeTempDir } from '../support/temp-dir.ts';
+import type { CallerName, FILES } from './requests.ts';
+
+const MEDIA_TOKEN = 'a-token-for-media';
+const WEBHOOK_TOKEN = 'a-token-for-the-webhook';
+const MAX_UPLOAD_BYTES = 100_000;
+
+export interface Scene {
+  edge: TestEdge;
+  /** Ids of what is there, by kind; requests that make something add to them. */
+  known: Record<string, string[]>;
+  files: Record<(typeof FILES)[number], Uint8Array<ArrayBuffer>>;
+  authorization(caller: CallerName): Promise<string | null>;
+  close(): Promise<void>;
+}
+
+/** Two clinics with something in every state, and a real media service for uploads. */
+export async function setScene(): Promise<Scene> {
+  const dir = await makeTempDir();
+  const sim = await createSim({ dataDir: join(dir, 'sim'), transcode: 'fast' }, { log: silentLog });
+  const config = loadMediaConfig({
+    ...{ LOG_LEVEL: 'silent', MEDIA_TOKEN, MEDIA_DRAIN_MS: '0' },
+    ...{ MEDIA_CACHE_DIR: join(dir, 'cache'), MEDIA_WORK_DIR: join(dir, 'work') },
+    ...{ BUNNY_STREAM_URL: sim.streamUrl, BUNNY_STORAGE_URL: sim.storageUrl, BUNNY_CDN_URL: sim.cdnUrl },
+    ...{ BUNNY_LIBRARY_ID: String(SIM_DEFAULTS.libraryId), BUNNY_STREAM_KEY: SIM_DEFAULTS.streamKey },
+    ...{ BUNNY_STORAGE_ZONE: SIM_DEFAULTS.storageZone, BUNNY_STORAGE_KEY: SIM_DEFAULTS.storageKey },
+  });
+  const media = await createMedia(config, { toolchain: testFfmpeg(), log: silentLog });
+  const edge = await startEdge({
+    ...{ MEDIA_URL: media.url, MEDIA_TOKEN, MAX_UPLOAD_BYTES: String(MAX_UPLOAD_BYTES) },
+    ...{ RATE_PER_TOKEN: '10000000', BUNNY_WEBHOOK_TOKEN: WEBHOOK_TOKEN },
+  });
+  const who = people();
+  const known = await seed(edge, who);
+  const [video, tone] = [await readFile(await makeClip(dir, { seconds: 1 })), await readFile(await makeTone(dir))];
+  return {
+    edge,
+    known: { ...known, webhookToken: [WEBHOOK_TOKEN] },
+    files: {
+      nothing: new Uint8Array(),
+      garbage: new Uint8Array(5_000).fill(7),
+      'half a video': new Uint8Array(video.subarray(0, 3_000)),
+      video: new Uint8Array(video),
+      sound: new Uint8Array(tone),
+      'too much': new Uint8Array(MAX_UPLOAD_BYTES + 1),
+    },
+    authorization: async (caller) => {
+      if (caller === 'nobody') return null;
+      return caller === 'liar' ? 'Bearer nonsense' : `Bearer ${await tokenFor(who[caller])}`;
+    },
+    close: async () => {
+      await edge.close();
+      await media.close();
+      await sim.close();
+    },
+  };
+}
+
+async function seed({ db, call }: TestEdge, who: ReturnType<typeof people>): Promise<Record<string, string[]>> {
+  const [org, otherOrg] = [who.manager.org, who.otherManager.org];
+  await db.insert(organisations).values([
+    { id: org, name: 'A' },
+    { id: otherOrg, name: 'B' },
+  ]);
+  const platform = await anExercise(db);
+  const own = await anExercise(db, { orgId: org });
+  const filmless = await anExercise(db, { orgId: org, durationMs: null });
+  const strange = await anExercise(db, { orgId: otherOrg });
+  const published = await Promise.all([
+    aPublishedProgram(db, org, Array(RENDER_STATUSES.length).fill(own.id)),
+    aPublishedProgram(db, org, [platform.id]),
+    aPublishedProgram(db, otherOrg, [strange.id]),
+  ]);
+  const [mixed, playing] = published;
+  for (const [at, status] of RENDER_STATUSES.entries()) await moveTo(db, mixed?.renderIds[at] ?? '', status);
+  await moveTo(db, playing?.renderIds[0] ?? '', 'ready');
+  const drafts = [
+    await aProgram(db, org, [[{ exerciseId: own.id }, { exerciseId: platform.id }]]),
+    await aProgram(db, org, [[{ exerciseId: filmless.id }]]),
+    await aProgram(db, org, []),
+  ];
+  for (const { programId } of published) {
+    await db.insert(assignments).values({ programId, patientId: who.patient.sub, assignedBy: 'specialist-a' });
+  }
+  const told = await db
+    .insert(notifications)
+    .values([who.manager, who.patient].map(({ sub, org }) => ({ recipient: sub, orgId: org, kind: 'x', payload: {} })))
+    .returning({ id: notifications.id });
+
+  const made = async (path: string, json: object, as: Caller = who.specialist) =>
+    ((await (await call('POST', path, { as, json })).json()) as { id: string }).id;
+  const library = await Promise.all(
+    ['Core', 'Hip', 'Neck'].map((title) =>
+      made('/v1/sessions', { title, language: 'en', items: [{ exerciseId: platform.id }] }),
+    ),
+  );
+  await made(`/v1/sessions/${library[0]}/publish`, {});
+  await made(`/v1/sessions/${library[1]}/archive`, {});
+  await made(`/v1/programs/${await aProgram(db, org, [[{ exerciseId: own.id }]])}/archive`, {});
+  const renders = await db.select({ id: exerciseRenders.id }).from(exerciseRenders);
+  return {
+    org: [org, otherOrg],
+    exercise: [own, platform, filmless, strange].map(({ id }) => id),
+    program: [...published.map(({ programId }) => programId), ...drafts],
+    session: [...published.map(({ sessionId }) => sessionId), ...library],
+    librarySession: library,
+    render: renders.map(({ id }) => id),
+    notification: told.map(({ id }) => id),
+    patient: [who.patient.sub, who.otherPatient.sub, 'somebody'],
+  };
+}
