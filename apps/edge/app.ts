@@ -4,6 +4,7 @@ import { cors } from 'hono/cors';
 import { requestId } from 'hono/request-id';
 import { secureHeaders } from 'hono/secure-headers';
 import { timeout } from 'hono/timeout';
+import { rememberTokens } from '../../lib/auth/remembered-tokens.ts';
 import { AppError } from '../../lib/errors.ts';
 import { httpMetrics } from '../../lib/metrics.ts';
 import { authenticate } from './auth.ts';
@@ -13,6 +14,7 @@ import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
 import { onError, problem, refuseBody } from './problem.ts';
 import { createRateLimits } from './rate-limit.ts';
+import { answerPolls } from './remembered-polls.ts';
 import { createRouter } from './router.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { assignmentRoutes } from './routes/assignments.ts';
@@ -69,29 +71,26 @@ export function createApp(deps: EdgeDeps) {
   const hasRoute = (method: string, path: string) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method);
 
+  const count = httpMetrics(deps.registry);
+  const secure = secureHeaders({
+    contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    xFrameOptions: 'DENY',
+    overwrite: false,
+  });
+  const origins = deps.config.CORS_ORIGIN ?? [];
+  const crossOrigin = cors({
+    origin: origins,
+    exposeHeaders: ['ETag', 'X-Request-Id', 'Idempotency-Replayed', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+    maxAge: 600,
+  });
   app.use(requestId());
-  app.use(observe(deps.log, httpMetrics(deps.registry)));
-  app.use(
-    secureHeaders({
-      contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-      xFrameOptions: 'DENY',
-      overwrite: false,
-    }),
-  );
-
-  if (deps.config.CORS_ORIGIN) {
-    app.use(
-      '/v1/*',
-      cors({
-        origin: deps.config.CORS_ORIGIN,
-        exposeHeaders: ['ETag', 'X-Request-Id', 'Idempotency-Replayed', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
-        maxAge: 600,
-      }),
-    );
-  }
+  app.use(observe(deps.log, count));
+  app.use(secure);
+  if (origins.length > 0) app.use('/v1/*', crossOrigin);
   const { RATE_PER_TOKEN: perToken, RATE_PER_ADDRESS: perAddress, TRUSTED_PROXIES: trustedProxies } = deps.config;
   const limits = createRateLimits({ perToken, perAddress, trustedProxies });
-  app.use('/v1/*', limits.byAddress, authenticate(deps.verify), limits.byToken, neverStored);
+  const tokens = rememberTokens(deps.verify);
+  app.use('/v1/*', limits.byAddress, authenticate(tokens.verify), limits.byToken, neverStored);
   app.use(
     '/v1/*',
     unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),
@@ -121,5 +120,14 @@ export function createApp(deps: EdgeDeps) {
 
   const document = documentOf(app);
   app.get('/openapi.json', (c) => c.json(document));
+
+  app.fetch = answerPolls(app.fetch, {
+    tokens,
+    limits,
+    statuses: deps.statuses,
+    count,
+    always: origins.length > 0 ? [secure, crossOrigin] : [secure],
+    origins,
+  });
   return app;
 }

@@ -11,7 +11,10 @@ import type { EdgeEnv } from './router.ts';
 /** The cookie that carries the token for pages, which cannot set a header. */
 export const TOKEN_COOKIE = 'bakehouse_token';
 
-const bearerToken = (c: Context) => /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '')?.[1];
+/** The token of an `Authorization` header. */
+export const bearerOf = (authorization: string | undefined) => /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+
+const bearerToken = (c: Context) => bearerOf(c.req.header('Authorization'));
 
 /** Lets nobody past without a valid token, and says who they are. */
 export const authenticate =
@@ -35,11 +38,17 @@ export const allowPatients: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   await next();
 };
 
-/** Patients see what is assigned to them, the clinic what is its own; anybody else sees no programme. */
-export function viewerOf(who: Who): Viewer {
+/** Patients see what is assigned to them, the clinic what is its own; null: anybody else sees no programme. */
+export function viewerFor(who: Who): Viewer | null {
   if (who.role === 'patient') return { orgId: who.org, patientId: who.sub };
-  if (may(who.role, 'clinic.read')) return { orgId: who.org, patientId: null };
-  throw new AppError('forbidden');
+  return may(who.role, 'clinic.read') ? { orgId: who.org, patientId: null } : null;
+}
+
+/** The same; throws `forbidden` where they see none. */
+export function viewerOf(who: Who): Viewer {
+  const viewer = viewerFor(who);
+  if (viewer === null) throw new AppError('forbidden');
+  return viewer;
 }
 
 export interface OpsCredentials {

@@ -11,6 +11,8 @@ import { createMemory, type Memory } from '../../lib/memory.ts';
 export interface Statuses {
   /** The readiness object as JSON text; null where there is no such programme for this viewer. */
   read(programId: string, viewer: Viewer): Promise<string | null>;
+  /** The same from what this process remembers, at once, and asks anew in time; undefined where it would have to ask first. */
+  peek(programId: string, viewer: Viewer): string | undefined;
   /** Calls back when a programme may look different; answers how to stop that. */
   onChange(programId: string, listener: () => void): () => void;
   changed: Announcer['changed'];
@@ -20,7 +22,10 @@ export interface Statuses {
 
 /** A viewer who has lost sight of a programme sees it so much longer at most. */
 const SIGHT_MS = 500;
-const MAX_SIGHTS = 20_000;
+/** Viewers of one programme whose sight is remembered, and programmes; those of a programme are let go together. */
+const MAX_VIEWERS = 1_000;
+const MAX_PROGRAMMES = 10_000;
+const VIEWERS_MS = 60_000;
 /** The history of hundreds of renders does not change faster. */
 const PACE_MS = 15_000;
 /** Times of an estimate are rounded up to this, so that it changes when it is another, not at each look. */
@@ -28,7 +33,7 @@ const ETA_STEP_MS = 10_000;
 
 export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer): Statuses {
   /** By programme, then by viewer. */
-  const sights = createMemory<Memory<boolean>>({ ms: SIGHT_MS, max: MAX_SIGHTS });
+  const sights = createMemory<Memory<boolean>>({ ms: VIEWERS_MS, max: MAX_PROGRAMMES });
   cache.onAnyRing((programId) => sights.forget(programId));
   const paces = createMemory<Pace | null>({ ms: PACE_MS, max: 1, keep: (found) => found !== null });
 
@@ -49,16 +54,21 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
 
   return {
     read: async (programId, viewer) => {
-      const viewers = await sights.get(programId, async () => createMemory({ ms: SIGHT_MS, max: MAX_SIGHTS }));
-      const sight = JSON.stringify([viewer.orgId, viewer.patientId]);
-      if (!(await viewers.get(sight, () => maySee(db, programId, viewer)))) return null;
+      const viewers = await sights.get(programId, async () => createMemory({ ms: SIGHT_MS, max: MAX_VIEWERS }));
+      if (!(await viewers.get(sightOf(viewer), () => maySee(db, programId, viewer)))) return null;
       return cache.read(programId, () => compute(programId));
+    },
+    peek: (programId, viewer) => {
+      const sees = sights.peek(programId)?.peek(sightOf(viewer), () => maySee(db, programId, viewer));
+      return sees === true ? cache.peek(programId, () => compute(programId)) : undefined;
     },
     onChange: (programId, listener) => cache.onRing(programId, listener),
     changed: announcer.changed,
     pace,
   };
 }
+
+const sightOf = ({ orgId, patientId }: Viewer) => JSON.stringify([orgId, patientId]);
 
 function toTimes({ likelyMs, latestMs }: { likelyMs: number; latestMs: number }, now: number) {
   const at = (ms: number) => new Date(Math.ceil((now + ms) / ETA_STEP_MS) * ETA_STEP_MS).toISOString();

@@ -39,7 +39,9 @@ export const etagOf = (text: string) => `"${createHash('sha1').update(text).dige
 
 /** RFC 9110 §13.1.2: a list of tags or a star, compared weakly. */
 export const isKnown = (ifNoneMatch: string, tag: string) =>
-  ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === tag);
+  ifNoneMatch === tag ||
+  ifNoneMatch.trim() === '*' ||
+  ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === tag);
 
 const isPreparing = (text: string) => (JSON.parse(text) as { status: string }).status === 'preparing';
 

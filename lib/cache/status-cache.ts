@@ -27,6 +27,8 @@ export interface StatusCache extends StatusBell {
    * shares the computing. Null is not remembered. Throws what `compute` throws and nothing else.
    */
   read(programId: string, compute: () => Promise<string | null>): Promise<string | null>;
+  /** What this process remembers, at once, and computes anew in time; undefined where it would have to ask. */
+  peek(programId: string, compute: () => Promise<string | null>): string | undefined;
   /** What the media services can take together, as the workers announce it; null while that cannot be known. */
   slots(): Promise<number | null>;
   /** Calls back at each ring, with the programme's id; before whoever listens for this programme alone. */
@@ -142,6 +144,7 @@ export function openStatusCache(options: StatusCacheOptions): StatusCache {
   const ring = ringer(redis, options);
   return {
     read: (programId, compute) => here.get(programId, () => readShared(programId, compute)),
+    peek: (programId, compute) => here.peek(programId, () => readShared(programId, compute)) ?? undefined,
     ring: async (programIds) => {
       await ring(programIds);
       // Here at once, and also where Redis is away.

@@ -69,6 +69,9 @@ const mine = operation({
   problems: [],
 });
 
+/** A person's own, held against what is true now at each use. */
+export const READINESS_HEADERS = { 'cache-control': 'private, no-cache', vary: 'Accept, Authorization' };
+
 const readiness = operation({
   method: 'get',
   path: '/v1/programs/{id}/readiness',
@@ -120,8 +123,7 @@ export function readinessRoutes({ database: { db }, statuses, stopping }: EdgeDe
       const { id: programId } = c.req.valid('param');
       const viewer = viewerOf(c.var.who);
       const asked = { programId, viewer, sub: c.var.who.sub, signal: c.req.raw.signal };
-      c.header('Cache-Control', 'private, no-cache');
-      c.header('Vary', 'Accept, Authorization');
+      for (const [name, value] of Object.entries(READINESS_HEADERS)) c.header(name, value);
       if (c.req.method === 'GET' && wantsEvents(c.req.header('Accept'))) {
         const events = await watchers.events(asked);
         c.header('Content-Type', 'text/event-stream');
@@ -140,4 +142,4 @@ export function readinessRoutes({ database: { db }, statuses, stopping }: EdgeDe
 }
 
 /** Whether the caller prefers a stream of events; who takes anything gets the object. */
-const wantsEvents = (accept: string | undefined) => /(^|[\s,])text\/event-stream\b/.test(accept ?? '');
+export const wantsEvents = (accept: string | null | undefined) => /(^|[\s,])text\/event-stream\b/.test(accept ?? '');

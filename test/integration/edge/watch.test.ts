@@ -179,7 +179,8 @@ describe('the time that is foretold', () => {
   it('comes from what bakes and transcodes took, and from who is before', async () => {
     const { renderIds, programId } = await aPublishedProgram(edge.db, who.manager.org, [exercise, exercise]);
     const [done = '', mine = ''] = renderIds;
-    const at = (seconds: number) => new Date(Date.now() - 600_000 + seconds * 1_000);
+    const begun = Date.now() - 600_000;
+    const at = (seconds: number) => new Date(begun + seconds * 1_000);
     const event = (fromStatus: string | null, toStatus: string, seconds: number) => ({
       ...{ renderId: done, generation: 0, attempt: 1, cause: 'x', at: at(seconds) },
       ...{ fromStatus: fromStatus as 'pending' | null, toStatus: toStatus as 'pending' },
