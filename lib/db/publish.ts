@@ -125,8 +125,11 @@ async function publish(
     await tx.execute(sql`
       update sessions s set status = 'published', published_at = now(), updated_at = now()
        where ${scope} and s.status = 'draft'`);
-    inserted = await insertMissing(tx, items, language, by);
-    await linkItems(tx, items, language);
+    const missing = await linkItems(tx, items, language);
+    if (missing.length > 0) {
+      inserted = await insertMissing(tx, missing, language, by);
+      await linkItems(tx, missing, language);
+    }
   }
   const ofThese = sql`r.id in (${rendersIn(scope)})`;
   const requeued = await startGeneration(tx, ofThese, {
@@ -140,13 +143,23 @@ async function publish(
   return { counts: await countRenders(tx, scope), queued, touched: [...queued, ...bumped] };
 }
 
-async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<void> {
+/**
+ * Links items to the renders that there are; answers the items whose render there is not. What is there already is found
+ * by its hash alone: its recipe, by far the most of it, never goes to Postgres.
+ */
+async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<ResolvedItem[]> {
   const given = items.map(({ itemId, exerciseId, hash }) => ({ item_id: itemId, exercise_id: exerciseId, hash }));
-  await tx.execute(sql`
+  const linked = await rows<{ id: string }>(
+    tx,
+    sql`
     update session_items i set render_id = r.id
       from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given(item_id uuid, exercise_id uuid, hash text)
       join exercise_renders r on r.exercise_id = given.exercise_id and r.recipe_hash = given.hash and r.language = ${language}
-     where i.id = given.item_id`);
+     where i.id = given.item_id
+    returning i.id`,
+  );
+  const ids = new Set(linked.map(({ id }) => id));
+  return items.filter(({ itemId }) => !ids.has(itemId));
 }
 
 /**

@@ -3,9 +3,9 @@ import {
   type Dose,
   MAX_REP_MS,
   MIN_REP_MS,
+  normalisedHash,
   normaliseRecipe,
   type Recipe,
-  recipeHash,
   usableCues,
 } from './recipe.ts';
 import { timelineFrames } from './timeline.ts';
@@ -75,12 +75,13 @@ export function resolveRecipe(input: ResolveInput): Resolution {
   });
   if (timelineFrames(recipe) === null)
     return refuse('recipe_too_long', 'The video would last longer than 60 minutes, or no time at all.');
-  return { ok: true, recipe, hash: recipeHash(recipe) };
+  return { ok: true, recipe, hash: normalisedHash(recipe) };
 }
 
 const refuse = (code: RecipeProblem, sentence: string): Resolution => ({ ok: false, code, sentence });
 
 function clipsFor({ clips, dose, language }: ResolveInput): Record<string, string> {
+  if (clips.length === 0) return {};
   const usable = usableCues(dose, Math.round((dose.tempo.hold ?? 0) * 1000));
   const chosen: Record<string, string> = {};
   for (const wanted of [language.split('-')[0], language]) {

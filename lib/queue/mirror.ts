@@ -75,7 +75,6 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
   const put = async (entries: readonly MirrorEntry[], isThere: (entry: MirrorEntry) => boolean) => {
     await add(entries);
     await reprioritise(entries.filter((entry) => entry.told !== entry.priority && isThere(entry)));
-    await rows.markDispatched(entries);
   };
 
   /**
@@ -116,7 +115,16 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
       try {
         const changes = await rows.changes(renders.map(({ id }) => id));
         const isKnown = ({ dispatched, told }: MirrorEntry) => dispatched || told !== null;
-        for (const batch of batches(changes.filter(({ inside }) => inside))) await put(batch, isKnown);
+        const done: MirrorEntry[] = [];
+        try {
+          for (const batch of batches(changes.filter(({ inside }) => inside))) {
+            await put(batch, isKnown);
+            done.push(...batch);
+          }
+        } finally {
+          // One statement, however many were added; also for those before the batch that failed.
+          await rows.markDispatched(done);
+        }
         for (const batch of batches(changes.filter(({ inside }) => !inside))) await evict(batch);
         return true;
       } catch (err) {
@@ -139,6 +147,7 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
       for (const batch of batches(changes.filter(({ inside }) => inside))) {
         const live = await freeDeadIds(batch);
         await put(batch, (entry) => live.has(entry));
+        await rows.markDispatched(batch);
       }
       return changes.length + (await trimDelayed(counts.delayed ?? 0));
     },
