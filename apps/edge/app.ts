@@ -12,6 +12,7 @@ import type { EdgeDeps } from './deps.ts';
 import { documentOf } from './document.ts';
 import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
+import { createOpsAuth } from './ops-auth.ts';
 import { onError, problem, refuseBody } from './problem.ts';
 import { createRateLimits } from './rate-limit.ts';
 import { answerPolls } from './remembered-polls.ts';
@@ -23,6 +24,7 @@ import { docsPage } from './routes/docs.ts';
 import { exerciseRoutes } from './routes/exercises.ts';
 import { healthRoutes } from './routes/health.ts';
 import { notificationRoutes } from './routes/notifications.ts';
+import { opsLogin } from './routes/ops-login.ts';
 import { programLifeRoutes } from './routes/program-life.ts';
 import { programRoutes } from './routes/programs.ts';
 import { publishRoutes } from './routes/publish.ts';
@@ -91,6 +93,7 @@ export function createApp(deps: EdgeDeps) {
   const limits = createRateLimits({ perToken, perAddress, trustedProxies });
   const tokens = rememberTokens(deps.verify);
   app.use('/v1/*', limits.byAddress, authenticate(tokens.verify), limits.byToken, neverStored);
+  app.use('/ops/*', limits.byAddress);
   app.use(
     '/v1/*',
     unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),
@@ -115,7 +118,9 @@ export function createApp(deps: EdgeDeps) {
   ]) {
     app.route('/', routes);
   }
-  app.route('/', queuesBoard(deps));
+  const ops = createOpsAuth(deps);
+  app.route('/', opsLogin(deps, ops));
+  app.route('/', queuesBoard(deps, ops));
   app.route('/', docsPage());
 
   const document = documentOf(app);

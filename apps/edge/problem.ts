@@ -33,6 +33,7 @@ export const refuseBody = (): never => {
 /** What Hono and its middleware throw, by status. */
 const FRAMEWORK_CODES: Record<number, ErrorCode> = {
   400: 'malformed_body',
+  403: 'forbidden',
   413: 'payload_too_large',
   415: 'unsupported_media_type',
   504: 'unavailable',

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
+import { createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import { type Role, role } from '../domain/roles.ts';
 import { AppError } from '../errors.ts';
@@ -58,6 +58,9 @@ export async function issueToken(request: TokenRequest): Promise<string> {
   if (request.audience !== undefined) jwt.setAudience(request.audience);
   return jwt.sign(new TextEncoder().encode(request.secret));
 }
+
+/** How many more seconds a verified token is good for, clocks' tolerance aside; negative where it is none any more. */
+export const secondsLeft = (token: string): number => (decodeJwt(token).exp ?? 0) - Math.floor(Date.now() / 1000);
 
 export interface VerifierOptions {
   /** Tokens are HS256 under this secret … */

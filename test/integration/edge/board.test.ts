@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOKEN_COOKIE } from '../../../apps/edge/auth.ts';
+import { TOKEN_COOKIE } from '../../../apps/edge/ops-auth.ts';
 import { testRedis } from '../../support/redis.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { DEAD, OPS_PASSWORD, people, problemOf, startEdge, type TestEdge, tokenFor } from './fixture.ts';
