@@ -77,6 +77,16 @@ export const ERRORS = {
   },
   transcode_missing: { status: 502, retryable: true, sentence: 'The video disappeared from the video platform.' },
 
+  // a clinic's webhooks
+  webhooks_off: { status: 501, retryable: false, sentence: 'This installation sends no webhooks.' },
+  endpoint_url_refused: { status: 422, retryable: false, sentence: 'Webhooks are not sent to this address.' },
+  endpoint_unresolved: { status: 422, retryable: true, sentence: 'The name of the host is not known.' },
+  endpoint_unreachable: { status: 502, retryable: true, sentence: 'The receiver could not be reached.' },
+  endpoint_tls: { status: 502, retryable: true, sentence: 'The receiver’s certificate is not valid.' },
+  endpoint_timeout: { status: 504, retryable: true, sentence: 'The receiver did not answer in time.' },
+  endpoint_refused: { status: 502, retryable: true, sentence: 'The receiver did not answer with a 2xx status.' },
+  endpoint_gone: { status: 502, retryable: false, sentence: 'The receiver wants no webhooks any more.' },
+
   // the pipeline
   lease_lost: { status: 500, retryable: true, sentence: 'Another worker has taken over.' },
   lease_expired: { status: 500, retryable: true, sentence: 'The worker stopped before the video was finished.' },

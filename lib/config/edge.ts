@@ -13,6 +13,7 @@ import {
   secret,
   url,
 } from './env.ts';
+import { keepsPrivatePrivate, outboundEnv, PRIVATE_ONLY_IN_DEVELOPMENT } from './outbound.ts';
 import { pipelineEnv } from './pipeline.ts';
 
 /** RFC 7518 §3.2: a key for HS256 has at least the 256 bits of its hash. */
@@ -28,6 +29,7 @@ const SECRETS = [
   'BUNNY_READ_ONLY_KEY',
   'BUNNY_WEBHOOK_TOKEN',
   'BUNNY_CDN_TOKEN_KEY',
+  'WEBHOOK_SIGNING_KEY',
 ] as const;
 
 /** How values begin that stand in examples and compose files, and must not go into production. */
@@ -66,6 +68,9 @@ const fields = z.object({
   BUNNY_CDN_URL: url('the pull zone of the Stream library'),
   BUNNY_CDN_TOKEN_KEY: z.string().optional().describe('the token key of the pull zone; without it HLS is not signed'),
   PLAY_URL_TTL_SECONDS: integer(4 * 3600, 60, 7 * 86_400, 'how long a signed play URL is good for, in seconds'),
+
+  WEBHOOK_SIGNING_KEY: outboundEnv.WEBHOOK_SIGNING_KEY,
+  WEBHOOK_ALLOW_PRIVATE: outboundEnv.WEBHOOK_ALLOW_PRIVATE,
 });
 
 type Fields = z.infer<typeof fields>;
@@ -95,7 +100,8 @@ const edgeEnv = SECRETS.reduce(
       path: ['BUNNY_READ_ONLY_KEY'],
       error: 'expects a key, or BUNNY_WEBHOOK_TOKEN to be set: the webhook is never open',
       ...always,
-    }),
+    })
+    .refine(keepsPrivatePrivate, PRIVATE_ONLY_IN_DEVELOPMENT),
 );
 
 function isDevelopmentValue(env: Fields, name: (typeof SECRETS)[number]): boolean {

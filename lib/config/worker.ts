@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import {
+  commaList,
   commonEnv,
   type Env,
   integer,
@@ -13,11 +14,28 @@ import {
   secret,
   wholeNumber,
 } from './env.ts';
+import { keepsPrivatePrivate, outboundEnv, PRIVATE_ONLY_IN_DEVELOPMENT } from './outbound.ts';
 import { pipelineEnv } from './pipeline.ts';
 
 const seconds = 1_000;
 const minutes = 60 * seconds;
 const hours = 60 * minutes;
+const days = 24 * hours;
+
+/** The schedule that the Standard Webhooks specification gives as its example: the last attempt comes after three days. */
+const DELIVERY_RETRIES = [
+  5 * seconds,
+  5 * minutes,
+  30 * minutes,
+  2 * hours,
+  5 * hours,
+  10 * hours,
+  14 * hours,
+  20 * hours,
+  24 * hours,
+];
+
+const RETRIES = 'expects milliseconds before each further attempt at a webhook, a billion at most, fifty of them';
 
 const schema = z.object({
   ...commonEnv,
@@ -59,9 +77,37 @@ const schema = z.object({
   TRANSCODE_DEADLINE_MS: integer(90 * seconds, 100, 24 * hours, 'milliseconds after the upload until Bunny is asked'),
   TRANSCODE_ALARM_MS: integer(4 * hours, 1_000, 7 * 24 * hours, 'milliseconds of transcoding that are an alarm'),
   HISTORY_DAYS: integer(90, 1, 3650, 'days that the history and applied webhooks are kept'),
+  WEBHOOK_SIGNING_KEY: outboundEnv.WEBHOOK_SIGNING_KEY,
+  WEBHOOK_ALLOW_PRIVATE: outboundEnv.WEBHOOK_ALLOW_PRIVATE,
+  DELIVERY_CONCURRENCY: integer(20, 1, 1_000, 'webhooks that this worker sends at once'),
+  DELIVERY_PER_ENDPOINT: integer(2, 1, 100, 'webhooks under way at once to one endpoint, over all workers'),
+  DELIVERY_POLL_MS: integer(1 * seconds, 10, 1 * hours, 'milliseconds between two looks for webhooks to send'),
+  DELIVERY_TIMEOUT_MS: integer(15 * seconds, 50, 5 * minutes, 'milliseconds that a receiver has to answer'),
+  DELIVERY_RETRY_MS: commaList(RETRIES)
+    .pipe(
+      z
+        .array(
+          z
+            .string()
+            .regex(/^\d{1,9}$/, RETRIES)
+            .transform(Number),
+        )
+        .max(50, RETRIES),
+    )
+    .default(DELIVERY_RETRIES)
+    .describe(`a comma-separated list: milliseconds before each further attempt (default ${DELIVERY_RETRIES})`),
+  DELIVERY_GIVE_UP_MS: integer(
+    5 * days,
+    0,
+    365 * days,
+    'milliseconds of nothing but failures that disable an endpoint',
+  ),
+  DELIVERY_DAYS: integer(30, 1, 3650, 'days that deliveries and their log are kept'),
   SHUTDOWN_MS: integer(25 * seconds, 100, 10 * minutes, 'milliseconds until a shutdown is forced'),
 });
 
+const workerEnv = schema.refine(keepsPrivatePrivate, PRIVATE_ONLY_IN_DEVELOPMENT);
+
 export type WorkerConfig = z.infer<typeof schema>;
 
-export const loadWorkerConfig = (env?: Env): WorkerConfig => parseEnv('worker', schema, env);
+export const loadWorkerConfig = (env?: Env): WorkerConfig => parseEnv('worker', workerEnv, env);

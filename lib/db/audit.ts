@@ -9,7 +9,7 @@ export interface Actor {
   org: string | null;
 }
 
-/** What is written down, and of which thing: a programme, a session or a render. */
+/** What is written down, and of which thing: a programme, a session, a render or a webhook endpoint. */
 export type AuditAction =
   | 'program.publish'
   | 'program.archive'
@@ -18,7 +18,12 @@ export type AuditAction =
   | 'session.publish'
   | 'session.archive'
   | 'render.retry'
-  | 'render.cancel';
+  | 'render.cancel'
+  | 'webhook-endpoint.create'
+  | 'webhook-endpoint.change'
+  | 'webhook-endpoint.delete'
+  | 'webhook-endpoint.rotate-secret'
+  | 'webhook-endpoint.replay';
 
 /** Writes down who did what, in the transaction that does it: neither is there without the other. */
 export async function audit(

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MOVES, type MoveName } from '../domain/render-states.ts';
 import type { Executor } from './client.ts';
+import { tellEndpointsOfRenders } from './events.ts';
 import { columnsOf, decodeRow, rows } from './rows.ts';
 import { type EventError, exerciseRenders } from './schema/index.ts';
 
@@ -40,7 +41,8 @@ const ATTEMPTS = {
  * update itself would: a publish that has linked an item to the row holds a key share of it.
  *
  * No row back means "not yours, or not in that state": an ordinary outcome. A move of which the table says so also tells
- * the exercise's owner: the superadmins for a platform exercise, else the managers of its organisation.
+ * the exercise's owner: the superadmins for a platform exercise, else the managers of its organisation. An end, unless
+ * somebody decided it, is also told to the endpoints of every organisation that plays the render.
  */
 export async function move(
   db: Executor,
@@ -76,6 +78,7 @@ export async function move(
       from moved
       join exercises e on e.id = moved.exercise_id
       join members m on (e.tier = 'platform' and m.role = 'superadmin') or (e.tier = 'org' and m.org_id = e.org_id and m.role = 'manager'))`;
+  const event = to === 'ready' ? 'exercise.render_ready' : 'tellsOwner' in effect ? 'exercise.render_failed' : null;
   const result = await rows(
     db,
     sql`with previous as (
@@ -90,7 +93,7 @@ export async function move(
     ), logged as (
       insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)
       select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb from moved
-    )${'tellsOwner' in effect ? notify : sql``}
+    )${'tellsOwner' in effect ? notify : sql``}${event ? sql`, announced as (${tellEndpointsOfRenders(event)})` : sql``}
     select ${columnsOf(exerciseRenders)} from moved`,
   );
   return result.map((row) => decodeRow(exerciseRenders, row));

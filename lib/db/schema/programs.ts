@@ -23,9 +23,12 @@ export const programs = pgTable(
     publishedAt: time(),
     publishedBy: text(),
     archivedAt: time(),
+    /** When all of it was first seen to be ready: once, whatever becomes of it later. */
+    readyAt: time(),
   },
   (t) => [
     index('programs_org_idx').on(t.orgId, t.id),
+    index('programs_unready_idx').on(t.id).where(sql`${t.status} = 'published' and ${t.readyAt} is null`),
     check('programs_status_known', sql`${t.status} in ('draft', 'published', 'archived')`),
     check('programs_published_has_time', sql`${t.status} <> 'published' or ${t.publishedAt} is not null`),
   ],

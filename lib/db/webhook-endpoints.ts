@@ -1,0 +1,104 @@
+import { and, desc, eq, lt, type SQL, sql } from 'drizzle-orm';
+import { v7 as uuidv7 } from 'uuid';
+import type { OutboundEvent } from '../domain/outbound.ts';
+import { AppError } from '../errors.ts';
+import type { Executor } from './client.ts';
+import { type Page, type PageRequest, toPage } from './page.ts';
+import { columnsOf, decodeRow, rows } from './rows.ts';
+import { webhookEndpoints } from './schema/index.ts';
+
+export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
+
+/** What an endpoint is found by. */
+export interface EndpointReach {
+  id: string;
+  /** Null: a superadmin, who reaches every organisation's. */
+  orgId: string | null;
+}
+
+/** Every event of a clinic is sent to each of them. */
+const MOST_ENDPOINTS = 20;
+
+const inReach = ({ id, orgId }: EndpointReach) =>
+  and(eq(webhookEndpoints.id, id), orgId === null ? undefined : eq(webhookEndpoints.orgId, orgId));
+
+const found = ([endpoint]: WebhookEndpoint[]): WebhookEndpoint => {
+  if (!endpoint) throw new AppError('not_found');
+  return endpoint;
+};
+
+/** Throws `conflict` where the organisation has as many as it may have. */
+export async function createEndpoint(
+  db: Executor,
+  input: { orgId: string; url: string; description: string | null; events: OutboundEvent[]; createdBy: string },
+): Promise<WebhookEndpoint> {
+  const { orgId, url, description, events, createdBy } = input;
+  const [made] = await rows(
+    db,
+    sql`insert into webhook_endpoints (id, org_id, url, description, events, created_by)
+        select ${uuidv7()}::uuid, ${orgId}::uuid, ${url}, ${description}, ${sql.param(events)}::text[], ${createdBy}
+         where (select count(*) from webhook_endpoints where org_id = ${orgId}) < ${MOST_ENDPOINTS}
+        returning ${columnsOf(webhookEndpoints)}`,
+  );
+  if (!made) throw new AppError('conflict', { sentence: `A clinic has at most ${MOST_ENDPOINTS} webhook endpoints.` });
+  return decodeRow(webhookEndpoints, made);
+}
+
+export async function listEndpoints(
+  db: Executor,
+  { orgId, limit, after }: PageRequest & { orgId: string | null },
+): Promise<Page<WebhookEndpoint>> {
+  const listed = await db
+    .select()
+    .from(webhookEndpoints)
+    .where(
+      and(
+        orgId === null ? undefined : eq(webhookEndpoints.orgId, orgId),
+        after === null ? undefined : lt(webhookEndpoints.id, after),
+      ),
+    )
+    .orderBy(desc(webhookEndpoints.id))
+    .limit(limit + 1);
+  return toPage(listed, limit, ({ id }) => id);
+}
+
+/** Throws `not_found`. */
+export const findEndpoint = async (db: Executor, reach: EndpointReach): Promise<WebhookEndpoint> =>
+  found(await db.select().from(webhookEndpoints).where(inReach(reach)));
+
+/**
+ * Changes what is given. A new address begins with a clean record, and so does one that is enabled again; what was
+ * pending when it was disabled is sent then. Throws `not_found`.
+ */
+export async function updateEndpoint(
+  db: Executor,
+  reach: EndpointReach,
+  changes: {
+    url?: string | undefined;
+    description?: string | null | undefined;
+    events?: OutboundEvent[] | undefined;
+    enabled?: boolean | undefined;
+  },
+): Promise<WebhookEndpoint> {
+  const cleared = changes.url !== undefined || changes.enabled === true ? { failingSince: null } : {};
+  const reason = changes.enabled === undefined ? {} : { disabledReason: null };
+  const values = { ...changes, ...cleared, ...reason, updatedAt: new Date() };
+  return found(await db.update(webhookEndpoints).set(values).where(inReach(reach)).returning());
+}
+
+/** Deletes it; its deliveries, which nobody can reach from then on, are pruned in their time. Throws `not_found`. */
+export async function deleteEndpoint(db: Executor, reach: EndpointReach): Promise<void> {
+  found(await db.delete(webhookEndpoints).where(inReach(reach)).returning());
+}
+
+/** Begins a new secret; the one before goes on signing for `OVERLAP`. Throws `not_found`. */
+export async function rotateSecret(db: Executor, reach: EndpointReach): Promise<WebhookEndpoint> {
+  const next = { secretVersion: sql`${webhookEndpoints.secretVersion} + 1`, secretRotatedAt: sql`now()` };
+  return found(await db.update(webhookEndpoints).set(next).where(inReach(reach)).returning());
+}
+
+/** How long both secrets sign after a rotation: time for a receiver to learn the new one. */
+const OVERLAP = sql`interval '24 hours'`;
+
+/** Whether the secret before the current one still signs, for an endpoint `w`. */
+export const previousSigns: SQL = sql`coalesce(w.secret_rotated_at > now() - ${OVERLAP}, false)`;
