@@ -33,6 +33,8 @@ import { readinessRoutes } from './routes/readiness.ts';
 import { renderRoutes } from './routes/renders.ts';
 import { sessionLibraryRoutes } from './routes/session-library.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts';
+import { webhookEndpointRoutes } from './routes/webhook-endpoints.ts';
 
 const MAX_JSON_BYTES = 256 * 1024;
 
@@ -113,6 +115,8 @@ export function createApp(deps: EdgeDeps) {
     readinessRoutes(deps),
     notificationRoutes(deps),
     sessionRoutes(deps),
+    webhookEndpointRoutes(deps),
+    webhookDeliveryRoutes(deps),
     webhookRoutes(deps),
     healthRoutes(deps),
   ]) {

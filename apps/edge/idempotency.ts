@@ -52,5 +52,5 @@ export const idempotent =
     const { status } = c.res;
     if (!c.res.ok) return giveUpKey(db, keyed);
     const contentType = c.res.headers.get('Content-Type') ?? 'application/json';
-    await keepAnswer(db, keyed, { status, contentType, body: await c.res.clone().text() });
+    await keepAnswer(db, keyed, { status, contentType, body: c.get('keptBody') ?? (await c.res.clone().text()) });
   };

@@ -7,6 +7,8 @@ export interface EdgeEnv {
     requestId: string;
     /** Set below /v1, where nobody passes without a token. */
     who: Who;
+    /** What is kept of an answer for repetitions by `Idempotency-Key`, where a secret in it is to be shown once only. */
+    keptBody?: string;
   };
 }
 

@@ -10,10 +10,15 @@ import { createRouter } from '../router.ts';
 const notificationSchema = z
   .object({
     id,
-    kind: z.string().openapi({ description: '`exercise.render_failed` or `program.ready`; there may be more.' }),
+    kind: z
+      .string()
+      .openapi({
+        description: '`exercise.render_failed`, `program.ready` or `webhook_endpoint.disabled`; there may be more.',
+      }),
     payload: z.record(z.string(), z.unknown()).openapi({
       description:
-        'Of a failed render `renderId`, `exerciseId`, `code` and `message`; of a ready programme `programId` and `title`.',
+        'Of a failed render `renderId`, `exerciseId`, `code` and `message`; of a ready programme `programId` and `title`; ' +
+        'of an endpoint `endpointId`, `url` and `reason`.',
     }),
     createdAt: time,
     readAt: time.nullable(),
@@ -29,7 +34,7 @@ const list = operation({
   tags,
   summary: 'What I am to be told',
   description:
-    'Newest first. A clinic’s managers hear of renders that failed, superadmins of those of platform exercises, patients ' +
+    'Newest first. A clinic’s managers hear of renders that failed and of webhook endpoints that were disabled, superadmins of those of platform exercises, patients ' +
     'of programmes that are ready, where the assignment asks for it.',
   request: {
     query: pageQuery.extend({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assignments, notifications, organisations } from '../../../lib/db/schema/index.ts';
+import { assignments, notifications, organisations, webhookDeliveries } from '../../../lib/db/schema/index.ts';
 import { anExercise } from '../../support/clinic.ts';
 import { aPublishedProgram, type Caller, people, problemOf, startEdge, type TestEdge } from './fixture.ts';
 
@@ -11,7 +11,10 @@ let edge: TestEdge;
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({
+    WEBHOOK_SIGNING_KEY: 'a-signing-key-for-tests-that-is-long-enough',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
+  });
   await edge.db.insert(organisations).values([
     { id: who.manager.org, name: 'A' },
     { id: who.otherManager.org, name: 'B' },
@@ -32,6 +35,17 @@ beforeAll(async () => {
     .values({ recipient: who.manager.sub, orgId: who.manager.org, kind: 'x', payload: {} })
     .returning({ id: notifications.id });
   ids = { ...ids, notification: notification?.id ?? '' };
+  const endpoint = async () => {
+    const json = { url: 'http://127.0.0.1:9/', events: ['program.ready'] };
+    const made = await edge.call('POST', '/v1/webhook-endpoints', { as: who.manager, json });
+    return ((await made.json()) as { id: string }).id;
+  };
+  ids = { ...ids, endpoint: await endpoint(), unwanted: await endpoint() };
+  const [delivery] = await edge.db
+    .insert(webhookDeliveries)
+    .values({ endpointId: ids.endpoint ?? '', type: 'webhook.test', data: {} })
+    .returning({ id: webhookDeliveries.id });
+  ids = { ...ids, delivery: delivery?.id ?? '' };
   ids = { ...ids, render: published.renderIds[0] ?? '', alone: await alone(), other: await alone() };
 });
 afterAll(() => edge.close());
@@ -69,6 +83,15 @@ const ROUTES: [method: string, path: string, allowed: RoleName[], json?: object]
   ['DELETE', '/v1/programs/{program}/assignments/patient-z', clinic],
   ['GET', '/v1/notifications', [...roles]],
   ['POST', '/v1/notifications/{notification}/read', [...roles]],
+  ['POST', '/v1/webhook-endpoints', content, { url: 'http://127.0.0.1:9/', events: ['program.ready'] }],
+  ['GET', '/v1/webhook-endpoints', content],
+  ['GET', '/v1/webhook-endpoints/{endpoint}', content],
+  ['PATCH', '/v1/webhook-endpoints/{endpoint}', content, { description: 'Appointments' }],
+  ['POST', '/v1/webhook-endpoints/{endpoint}/rotate-secret', content],
+  ['POST', '/v1/webhook-endpoints/{endpoint}/test', content],
+  ['GET', '/v1/webhook-endpoints/{endpoint}/deliveries', content],
+  ['POST', '/v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/replay', content],
+  ['DELETE', '/v1/webhook-endpoints/{unwanted}', content],
   ['GET', '/v1/me/programs', ['patient']],
   ['GET', '/v1/programs/{program}/readiness', [...clinic, 'patient']],
   ['GET', '/v1/sessions/{session}/play', [...clinic, 'patient']],
