@@ -64,6 +64,18 @@ export function workerMetrics(registry: Registry) {
       labelNames: ['outcome'],
       registers,
     }),
+    deliveries: new Counter({
+      name: 'bakehouse_deliveries_total',
+      help: 'Attempts to deliver webhooks to clinics: delivered, retry, failed, gone, hand-back, lease-lost.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    endpointsDisabled: new Counter({
+      name: 'bakehouse_webhook_endpoints_disabled_total',
+      help: 'Endpoints of clinics disabled because they were gone or failed for too long.',
+      labelNames: ['reason'],
+      registers,
+    }),
     reconciled: new Counter({
       name: 'bakehouse_reconcile_actions_total',
       help: 'What reconcile repaired, by rule, and the videos it deleted.',

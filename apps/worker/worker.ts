@@ -13,6 +13,7 @@ import { createMirror } from '../../lib/queue/mirror.ts';
 import { openQueues, type Queues } from '../../lib/queue/queues.ts';
 import { runJobs } from '../../lib/queue/run-jobs.ts';
 import type { ShutdownStep } from '../../lib/shutdown.ts';
+import { startDeliverer } from './deliverer.ts';
 import type { WorkerDeps } from './deps.ts';
 import { HANDLERS } from './handlers/index.ts';
 import { startDuties } from './maintenance/duty.ts';
@@ -21,8 +22,8 @@ import { mirrorSweep } from './maintenance/mirror-sweep.ts';
 import { watchLimiter, workerMetrics } from './metrics.ts';
 import { openPermits } from './permits.ts';
 
-/** Connections beyond the jobs': one for each duty's lock, and a few for its work. */
-const SPARE_CONNECTIONS = DUTIES.length + 5;
+/** Connections beyond the jobs': one for each duty's lock, and a few for its work and for what becomes of deliveries. */
+const SPARE_CONNECTIONS = DUTIES.length + 6;
 /** An announcement outlives so many missed looks, or, behind a load balancer, looks that met another instance. */
 const ANNOUNCED_LOOKS = 3;
 
@@ -111,6 +112,7 @@ export function startWorker(
     log,
   });
   const duties = startDuties(deps, DUTIES);
+  const deliverer = startDeliverer(deps);
 
   const jobsMs = Math.floor(config.SHUTDOWN_MS * 0.7);
   const restMs = Math.floor(config.SHUTDOWN_MS * 0.1);
@@ -118,7 +120,7 @@ export function startWorker(
     steps: [
       {
         name: 'jobs',
-        run: () => Promise.all([renders.close(jobsMs), webhooks.close(jobsMs)]),
+        run: () => Promise.all([renders.close(jobsMs), webhooks.close(jobsMs), deliverer.stop()]),
         deadlineMs: jobsMs + 500,
       },
       { name: 'maintenance', run: duties.stop, deadlineMs: restMs },

@@ -13,6 +13,8 @@ const ZONE = 'bakehouse';
 const WRITE_KEYS = ['BUNNY_STREAM_KEY', 'BUNNY_STORAGE_KEY'];
 /** What has no business outside the edge. */
 const EDGE_SECRETS = ['JWT_SECRET', 'OPS_PASSWORD', 'BUNNY_WEBHOOK_TOKEN'];
+/** What only edge and worker know: with it, webhooks can be forged. */
+const SIGNING = ['WEBHOOK_SIGNING_KEY'];
 const STATE = ['DATABASE_URL', 'REDIS_URL'];
 
 /** Where Bunny's webhook goes. */
@@ -41,6 +43,9 @@ export function appEnv(input: {
     MEDIA_TOKEN: secrets.mediaToken,
     OPS_USER: 'ops',
     OPS_PASSWORD: secrets.opsPassword,
+    WEBHOOK_SIGNING_KEY: secrets.webhookSigningKey,
+    // Receivers that are being developed run on this machine, too.
+    WEBHOOK_ALLOW_PRIVATE: given.NODE_ENV === 'production' ? undefined : 'true',
   };
   const bunny = realBunny
     ? {}
@@ -74,13 +79,13 @@ export function appEnv(input: {
     },
     // No database and no Redis: the media service knows neither.
     media: {
-      ...without(common, [...STATE, ...EDGE_SECRETS]),
+      ...without(common, [...STATE, ...EDGE_SECRETS, ...SIGNING]),
       MEDIA_PORT: String(ports.media),
       MEDIA_CACHE_DIR: given.MEDIA_CACHE_DIR ?? join(dataDir, 'media', 'cache'),
       MEDIA_WORK_DIR: given.MEDIA_WORK_DIR ?? join(dataDir, 'media', 'work'),
     },
     'bunny-sim': {
-      ...without(common, [...STATE, ...EDGE_SECRETS, 'MEDIA_TOKEN']),
+      ...without(common, [...STATE, ...EDGE_SECRETS, ...SIGNING, 'MEDIA_TOKEN']),
       SIM_STREAM_PORT: String(ports.simStream),
       SIM_STORAGE_PORT: String(ports.simStorage),
       SIM_CDN_PORT: String(ports.simCdn),
