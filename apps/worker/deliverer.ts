@@ -23,7 +23,7 @@ const LEASE_TIMEOUTS = 3;
 const GONE = 410;
 
 /**
- * Sends what is due, at most `DELIVERY_CONCURRENCY` at once, for as long as the process runs; any number of workers do so
+ * Sends what is due, at most `DELIVERY_CONCURRENCY` at once and half of them to endpoints that fail, for as long as the process runs; any number of workers do so
  * side by side. A worker that dies leaves its deliveries to their leases' end: each arrives at least once, and always under
  * the same `webhook-id`. Without a signing key there are no endpoints to send to, and this does nothing.
  */
@@ -38,6 +38,7 @@ export function startDeliverer(
   const send = createSender({ guard, timeoutMs });
   const stopping = new AbortController();
   const underWay = new Set<Promise<void>>();
+  let failingUnderWay = 0;
 
   const attempt = (delivery: HeldDelivery): Promise<Answer> => {
     const { id, endpoint } = delivery;
@@ -84,8 +85,12 @@ export function startDeliverer(
   const claim = async (): Promise<HeldDelivery[]> => {
     const free = config.DELIVERY_CONCURRENCY - underWay.size;
     if (free === 0) return [];
-    const perEndpoint = config.DELIVERY_PER_ENDPOINT;
-    return claimDeliveries(db, { limit: free, perEndpoint, leaseMs: LEASE_TIMEOUTS * timeoutMs });
+    return claimDeliveries(db, {
+      limit: free,
+      failingLimit: Math.max(0, Math.ceil(config.DELIVERY_CONCURRENCY / 2) - failingUnderWay),
+      perEndpoint: config.DELIVERY_PER_ENDPOINT,
+      leaseMs: LEASE_TIMEOUTS * timeoutMs,
+    });
   };
 
   /** Something has ended since the last look: the next one of the same endpoint may go. */
@@ -112,6 +117,7 @@ export function startDeliverer(
         return [];
       });
       for (const delivery of claimed) {
+        if (delivery.endpoint.failing) failingUnderWay += 1;
         // Where Postgres is away its lease ends, and it is delivered once more.
         const sending = deliver(delivery)
           .catch((err: unknown) =>
@@ -119,6 +125,7 @@ export function startDeliverer(
           )
           .finally(() => {
             underWay.delete(sending);
+            if (delivery.endpoint.failing) failingUnderWay -= 1;
             lookAgain();
           });
         underWay.add(sending);

@@ -20,25 +20,34 @@ export interface HeldDelivery {
     secretVersion: number;
     /** The secret was rotated a short time ago: the one before signs, too. */
     previousSigns: boolean;
+    /** Its last attempt failed. */
+    failing: boolean;
   };
 }
 
 /**
- * Takes deliveries that are due, for `leaseMs`, the longest due first, and those of endpoints that work before those of
- * endpoints that fail. Of one endpoint at most `perEndpoint` are under way, over all workers (two that ask in the same
- * moment may be one batch over it); of one that fails a single one, which costs the others little while it times out.
+ * Takes at most `limit` deliveries that are due, for `leaseMs`, the longest due first, and those of endpoints that work
+ * before those of endpoints that fail, of which at most `failingLimit`. Of one endpoint at most `perEndpoint` are under way,
+ * over all workers (two that ask in the same moment may be one batch over it); of one that fails a single one. So neither
+ * one nor many that time out hold up the others.
  *
  * Goes from the endpoints to their first due deliveries, so a backlog of any length costs what its first rows cost.
  */
 export async function claimDeliveries(
   db: Executor,
-  { limit, perEndpoint, leaseMs }: { limit: number; perEndpoint: number; leaseMs: number },
+  {
+    limit,
+    failingLimit,
+    perEndpoint,
+    leaseMs,
+  }: { limit: number; failingLimit: number; perEndpoint: number; leaseMs: number },
 ): Promise<HeldDelivery[]> {
   const token = randomUUID();
   const claimed = await rows<ClaimedRow>(
     db,
-    sql`with due as materialized (
-      select d.id, w.id as endpoint_id, w.url, w.secret_version, ${previousSigns} as previous_signs
+    sql`with first as materialized (
+      select d.id, d.next_try_at, w.id as endpoint_id, w.url, w.secret_version, ${previousSigns} as previous_signs,
+             w.failing_since is not null as failing
         from webhook_endpoints w
        cross join lateral (
          select d.id, d.next_try_at from webhook_deliveries d
@@ -50,11 +59,15 @@ export async function claimDeliveries(
             for update skip locked
        ) d
        where w.enabled
-       order by w.failing_since is not null, d.next_try_at limit ${limit}
+    ), due as (
+      select * from (select *, row_number() over (partition by failing order by next_try_at) as nth from first) ranked
+       where not failing or nth <= ${failingLimit}::int
+       order by failing, next_try_at limit ${limit}
     )
     update webhook_deliveries d set lease_token = ${token}, next_try_at = ${inMs(leaseMs)}
       from due where d.id = due.id
-    returning d.id, d.type, d.data, d.created_at, d.tries, due.endpoint_id, due.url, due.secret_version, due.previous_signs`,
+    returning d.id, d.type, d.data, d.created_at, d.tries, due.endpoint_id, due.url, due.secret_version, due.previous_signs,
+              due.failing`,
   );
   return claimed.map((row) => ({
     ...{ id: row.id, token, type: row.type, data: row.data, createdAt: createdAtOf(row.created_at), tries: row.tries },
@@ -63,6 +76,7 @@ export async function claimDeliveries(
       url: row.url,
       secretVersion: row.secret_version,
       previousSigns: row.previous_signs,
+      failing: row.failing,
     },
   }));
 }
@@ -75,6 +89,7 @@ interface ClaimedRow extends Record<string, unknown>, Pick<HeldDelivery, 'id' | 
   url: string;
   secret_version: number;
   previous_signs: boolean;
+  failing: boolean;
 }
 
 /** How an attempt ended, and what becomes of the delivery. */

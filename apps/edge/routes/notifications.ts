@@ -10,11 +10,9 @@ import { createRouter } from '../router.ts';
 const notificationSchema = z
   .object({
     id,
-    kind: z
-      .string()
-      .openapi({
-        description: '`exercise.render_failed`, `program.ready` or `webhook_endpoint.disabled`; there may be more.',
-      }),
+    kind: z.string().openapi({
+      description: '`exercise.render_failed`, `program.ready` or `webhook_endpoint.disabled`; there may be more.',
+    }),
     payload: z.record(z.string(), z.unknown()).openapi({
       description:
         'Of a failed render `renderId`, `exerciseId`, `code` and `message`; of a ready programme `programId` and `title`; ' +
