@@ -1,11 +1,15 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../lib/errors.ts';
 import { createSender } from '../../../lib/outbound/send.ts';
 import { type Address, createTargetGuard, type TargetRules } from '../../../lib/outbound/target.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { makeTempDir } from '../../support/temp-dir.ts';
 
 const opened: (() => unknown)[] = [];
 afterEach(async () => {
@@ -37,6 +41,24 @@ const nameServer = (...answers: string[]) => {
   };
   return { resolve, asked: () => asked };
 };
+/** As `send`, in a process that trusts this certificate, too: Node reads those once, when it starts. */
+async function sendTrusting(certificate: string, urls: readonly string[]): Promise<unknown> {
+  const file = join(await makeTempDir(), 'trusted.pem');
+  await writeFile(file, certificate);
+  const lib = (name: string) => JSON.stringify(new URL(`../../../lib/outbound/${name}.ts`, import.meta.url).href);
+  const script = `
+    import { createSender } from ${lib('send')};
+    import { createTargetGuard } from ${lib('target')};
+    const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+    const post = createSender({ guard: createTargetGuard({ allowPrivate: true, resolve }), timeoutMs: 5_000 });
+    const answers = [];
+    for (const url of ${JSON.stringify(urls)})
+      answers.push(await post(url, {}, '{}', new AbortController().signal).then(({ status }) => status, ({ code }) => code));
+    console.log(JSON.stringify(answers));`;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const { stdout } = await execa(process.execPath, args, { env: { NODE_EXTRA_CA_CERTS: file } });
+  return JSON.parse(stdout);
+}
 const HERE = { allowPrivate: true };
 const portOf = (url: string) => new URL(url).port;
 
@@ -99,11 +121,11 @@ describe('a receiver', () => {
     expect(await send('http://no-such-host.invalid/', HERE)).toBe('endpoint_unresolved');
   });
 
-  it('with a certificate that nobody vouches for gets nothing', async () => {
+  it('with a certificate that nobody vouches for, or that is of another name, gets nothing', async () => {
     let requests = 0;
     const server = createTlsServer({ key: KEY, cert: CERTIFICATE }, (_, response) => {
       requests += 1;
-      response.end();
+      response.writeHead(204).end();
     }).listen(0, '127.0.0.1');
     opened.push(() => server.close());
     await once(server, 'listening');
@@ -111,6 +133,9 @@ describe('a receiver', () => {
     const { resolve } = nameServer('127.0.0.1');
     expect(await send(`https://clinic.test:${port}/`, { ...HERE, resolve })).toBe('endpoint_tls');
     expect(requests).toBe(0);
+    const urls = ['clinic.test', 'other.test', '127.0.0.1'].map((host) => `https://${host}:${port}/`);
+    expect(await sendTrusting(CERTIFICATE, urls)).toEqual([204, 'endpoint_tls', 'endpoint_tls']);
+    expect(requests).toBe(1);
   });
 
   it('is left at once where the sender is told to stop', async () => {
@@ -125,18 +150,16 @@ describe('a receiver', () => {
 
 /** Of clinic.test, signed by itself; good for a hundred years and for nothing. */
 const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgUJ0gJUssxQIs88S4
-tZySgKaNed7l9hqSPpTAqc2fNv2hRANCAARzI+42XTiLQO91+FYiIF+g7JyAGcgs
-OD/qWCtgqIqm07rc+wh289/dblgDpCW0gpNs4/OntvyY7D0PQdQAMj0i
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgIfbLt+Zr6DBObKtD
+LJfWPVgwbDQvpcxfanwVjBBhXRKhRANCAAQxQm6dpawtV7OwmNnylOOa4zeD2a3B
+alANZs4uYJ94Yb3bfGDjF5Gx1zUQ1Cf6HFjatO7Omzw5NByr0MWXWRRv
 -----END PRIVATE KEY-----`;
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUA9Pxuv5Yvp9HBfdHWqUsRibTz6wwCgYIKoZIzj0EAwIw
-FjEUMBIGA1UEAwwLY2xpbmljLnRlc3QwIBcNMjYxMjAxMTMxMTE3WhgPMjEyNjEx
-MDcxMzExMTdaMBYxFDASBgNVBAMMC2NsaW5pYy50ZXN0MFkwEwYHKoZIzj0CAQYI
-KoZIzj0DAQcDQgAEcyPuNl04i0DvdfhWIiBfoOycgBnILDg/6lgrYKiKptO63PsI
-dvPf3W5YA6QltIKTbOPzp7b8mOw9D0HUADI9IqNrMGkwHQYDVR0OBBYEFP0XN0lk
-KQ/6ZO+idH9CJJ45Yvr0MB8GA1UdIwQYMBaAFP0XN0lkKQ/6ZO+idH9CJJ45Yvr0
-MA8GA1UdEwEB/wQFMAMBAf8wFgYDVR0RBA8wDYILY2xpbmljLnRlc3QwCgYIKoZI
-zj0EAwIDSAAwRQIgZDRXJdz7f7bHQxi2Zo6upICE1sJU8erTWPc8vdQcXW4CIQDI
-fIQRIGhXDRnCQNwfnXEsfXt6kNgKs5JUuEwpL3kk4A==
+MIIBRzCB7qADAgECAgEBMAoGCCqGSM49BAMCMBYxFDASBgNVBAMMC2NsaW5pYy50
+ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAWMRQwEgYDVQQD
+DAtjbGluaWMudGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABDFCbp2lrC1X
+s7CY2fKU45rjN4PZrcFqUA1mzi5gn3hhvdt8YOMXkbHXNRDUJ/ocWNq07s6bPDk0
+HKvQxZdZFG+jKzApMBYGA1UdEQQPMA2CC2NsaW5pYy50ZXN0MA8GA1UdEwEB/wQF
+MAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgUYF9Nyaq46Ngppc/VgTDjfENDlgnqzdC
+5f8tDcNDoXkCIQD3x0dyJG5qaC/qrc2H+kn6eIncdy21MLvASkA6rHnLHA==
 -----END CERTIFICATE-----`;
