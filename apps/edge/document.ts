@@ -65,6 +65,7 @@ const TAGS = [
   { name: 'Assignments', description: 'Which patient a programme is for.' },
   { name: 'Patient', description: 'What a patient’s app asks.' },
   { name: 'Notifications', description: 'What somebody is to be told.' },
+  { name: 'Webhooks', description: 'What the clinic’s own systems are told.' },
   { name: 'Bunny', description: 'What Bunny Stream calls.' },
   { name: 'Process', description: 'For load balancers and orchestrators.' },
 ];

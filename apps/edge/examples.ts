@@ -17,6 +17,7 @@ export const ids = {
   notification: uuid('8a50'),
   run: uuid('8a60'),
   delivery: uuid('8a70'),
+  endpoint: uuid('8a80'),
   cursor: uuid('8aff'),
 };
 
@@ -188,4 +189,30 @@ export const webhook = {
   VideoLibraryId: 133,
   VideoGuid: '657bb740-a71b-4529-a012-528021c31a92',
   Status: 3,
+};
+
+export const newEndpoint = {
+  url: 'https://clinic.example.com/webhooks/bakehouse',
+  events: ['program.ready' as const],
+  description: 'Appointments',
+};
+
+export const endpoint = {
+  ...{ id: ids.endpoint, orgId: ids.org, ...newEndpoint, enabled: true, disabledReason: null, failingSince: null },
+  ...{ createdBy: 'manager-1', createdAt: at, updatedAt: at },
+};
+
+export const endpointWithSecret = { ...endpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' };
+
+export const delivery = {
+  id: ids.delivery,
+  type: 'program.ready' as const,
+  data: { programId: ids.program, title: 'Knee, first month' },
+  state: 'pending' as const,
+  ...{ createdAt: at, endedAt: null, nextTryAt: later },
+};
+
+export const deliveryLog = {
+  ...delivery,
+  attempts: [{ at: later, status: 503, errorCode: 'endpoint_refused', durationMs: 84 }],
 };

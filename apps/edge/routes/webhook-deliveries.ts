@@ -1,10 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { audit } from '../../../lib/db/audit.ts';
 import { type Attempt, createTest, type Delivery, listDeliveries, replayDelivery } from '../../../lib/db/deliveries.ts';
 import { DELIVERY_STATES, DELIVERY_TYPES } from '../../../lib/domain/outbound.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, pageOf, pageQuery, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 
 const deliverySchema = z
@@ -34,57 +36,56 @@ const logged = deliverySchema
       )
       .openapi({ description: 'The newest twenty, newest first.' }),
   })
-  .openapi('WebhookDeliveryLog', {
-    example: {
-      id: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10',
-      type: 'program.ready',
-      data: { programId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a11', title: 'Knee, first month' },
-      state: 'pending',
-      createdAt: '2026-03-14T09:26:53.589Z',
-      endedAt: null,
-      nextTryAt: '2026-03-14T09:26:59.120Z',
-      attempts: [{ at: '2026-03-14T09:26:54.120Z', status: 503, errorCode: 'endpoint_refused', durationMs: 84 }],
-    },
-  });
+  .openapi('WebhookDeliveryLog');
 
 const tags = ['Webhooks'];
 const middleware = allow('content.write');
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path: '/v1/webhook-endpoints/{id}/deliveries',
+  operationId: 'listWebhookDeliveries',
   tags,
-  security,
   middleware,
   summary: 'What was sent, and what became of it',
   description: 'Newest first; kept for a month.',
-  request: { params: idParam, query: pageQuery.extend({ state: z.enum(DELIVERY_STATES).optional() }) },
-  responses: { 200: json(pageOf(logged), 'A page of deliveries.'), ...commonProblems('not_found') },
+  request: {
+    params: idParam(examples.ids.endpoint),
+    query: pageQuery.extend({
+      state: z.enum(DELIVERY_STATES).optional().openapi({ description: 'Only those.', example: 'failed' }),
+    }),
+  },
+  responses: { 200: json(pageOf(logged), 'A page of deliveries.', examples.page(examples.deliveryLog)) },
+  problems: ['not_found'],
 });
 
-const replay = createRoute({
+const replay = operation({
   method: 'post',
   path: '/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/replay',
+  operationId: 'replayWebhookDelivery',
   tags,
-  security,
   middleware,
   summary: 'Send it again',
   description:
     'At once, under the same `webhook-id`, delivered before or not; tried again from the beginning of the schedule.',
-  request: { params: idParam.extend({ deliveryId: id }) },
-  responses: { 202: json(deliverySchema, 'To be sent.'), ...commonProblems('not_found', 'conflict') },
+  request: {
+    params: idParam(examples.ids.endpoint).extend({ deliveryId: id.openapi({ example: examples.ids.delivery }) }),
+  },
+  responses: { 202: json(deliverySchema, 'To be sent.', examples.delivery) },
+  problems: ['not_found', 'conflict'],
 });
 
-const test = createRoute({
+const test = operation({
   method: 'post',
   path: '/v1/webhook-endpoints/{id}/test',
+  operationId: 'testWebhookEndpoint',
   tags,
-  security,
   middleware,
   summary: 'Send a test',
   description: 'A `webhook.test` event, whatever events the endpoint has chosen; its deliveries say what became of it.',
-  request: { params: idParam },
-  responses: { 202: json(deliverySchema, 'To be sent.'), ...commonProblems('not_found', 'conflict') },
+  request: { params: idParam(examples.ids.endpoint) },
+  responses: { 202: json(deliverySchema, 'To be sent.', examples.delivery) },
+  problems: ['not_found', 'conflict'],
 });
 
 const present = (delivery: Delivery) => ({

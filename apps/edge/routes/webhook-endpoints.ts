@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { audit } from '../../../lib/db/audit.ts';
 import { rememberAuthor } from '../../../lib/db/members.ts';
 import {
@@ -16,7 +16,9 @@ import { createSigner } from '../../../lib/outbound/secret.ts';
 import { createTargetGuard } from '../../../lib/outbound/target.ts';
 import { allow } from '../auth.ts';
 import type { EdgeDeps } from '../deps.ts';
-import { commonProblems, id, idParam, json, jsonBody, line, pageOf, pageQuery, security, time } from '../openapi.ts';
+import * as examples from '../examples.ts';
+import { id, idParam, json, jsonBody, line, pageOf, pageQuery, time } from '../openapi.ts';
+import { operation } from '../operation.ts';
 import { createRouter } from '../router.ts';
 import { ownerOf } from '../views/program.ts';
 
@@ -48,28 +50,13 @@ const endpointSchema = z
     createdAt: time,
     updatedAt: time,
   })
-  .openapi('WebhookEndpoint', {
-    example: {
-      id: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10',
-      orgId: '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a11',
-      url: 'https://clinic.example.com/webhooks/bakehouse',
-      description: 'Appointments',
-      events: ['program.ready'],
-      enabled: true,
-      disabledReason: null,
-      failingSince: null,
-      createdBy: 'manager-1',
-      createdAt: '2026-03-14T09:26:53.589Z',
-      updatedAt: '2026-03-14T09:26:53.589Z',
-    },
-  });
+  .openapi('WebhookEndpoint');
 
 const withSecret = endpointSchema
   .extend({
     secret: z.string().nullable().openapi({
       description:
         'What signatures are verified with; shown this once. Null in a repetition by `Idempotency-Key`: rotate to get another.',
-      example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
     }),
   })
   .openapi('WebhookEndpointWithSecret');
@@ -78,11 +65,11 @@ const tags = ['Webhooks'];
 const middleware = allow('content.write');
 const path = '/v1/webhook-endpoints';
 
-const create = createRoute({
+const create = operation({
   method: 'post',
   path,
+  operationId: 'createWebhookEndpoint',
   tags,
-  security,
   middleware,
   summary: 'Have events sent to a server of yours',
   description: 'As docs/webhooks.md says: signed after Standard Webhooks, tried again for three days.',
@@ -94,47 +81,49 @@ const create = createRoute({
         description: line(200).optional(),
         orgId: id.optional().openapi({ description: 'For a superadmin, who belongs to no organisation.' }),
       }),
+      examples.newEndpoint,
     ),
   },
-  responses: {
-    201: json(withSecret, 'Made.'),
-    ...commonProblems('conflict', 'endpoint_url_refused', 'endpoint_unresolved', 'webhooks_off'),
-  },
+  responses: { 201: json(withSecret, 'Made.', examples.endpointWithSecret) },
+  problems: ['conflict', 'endpoint_url_refused', 'endpoint_unresolved', 'webhooks_off'],
 });
 
-const list = createRoute({
+const list = operation({
   method: 'get',
   path,
+  operationId: 'listWebhookEndpoints',
   tags,
-  security,
   middleware,
   summary: 'List the endpoints',
   description: 'Newest first.',
   request: { query: pageQuery },
-  responses: { 200: json(pageOf(endpointSchema), 'A page of endpoints.'), ...commonProblems() },
+  responses: { 200: json(pageOf(endpointSchema), 'A page of endpoints.', examples.page(examples.endpoint)) },
+  problems: [],
 });
 
-const getOne = createRoute({
+const getOne = operation({
   method: 'get',
   path: `${path}/{id}`,
+  operationId: 'getWebhookEndpoint',
   tags,
-  security,
   middleware,
   summary: 'Get an endpoint',
-  request: { params: idParam },
-  responses: { 200: json(endpointSchema, 'The endpoint.'), ...commonProblems('not_found') },
+  description: 'As it is now; its secret is not shown again.',
+  request: { params: idParam(examples.ids.endpoint) },
+  responses: { 200: json(endpointSchema, 'The endpoint.', examples.endpoint) },
+  problems: ['not_found'],
 });
 
-const patch = createRoute({
+const patch = operation({
   method: 'patch',
   path: `${path}/{id}`,
+  operationId: 'changeWebhookEndpoint',
   tags,
-  security,
   middleware,
   summary: 'Change an endpoint',
   description: 'Nothing new is sent to one that is disabled; what waited then is sent when it is enabled again.',
   request: {
-    params: idParam,
+    params: idParam(examples.ids.endpoint),
     body: jsonBody(
       z.strictObject({
         url: url.optional(),
@@ -142,36 +131,37 @@ const patch = createRoute({
         description: line(200).nullable().optional(),
         enabled: z.boolean().optional(),
       }),
+      { enabled: true },
     ),
   },
-  responses: {
-    200: json(endpointSchema, 'As it is now.'),
-    ...commonProblems('not_found', 'endpoint_url_refused', 'endpoint_unresolved'),
-  },
+  responses: { 200: json(endpointSchema, 'As it is now.', examples.endpoint) },
+  problems: ['not_found', 'endpoint_url_refused', 'endpoint_unresolved'],
 });
 
-const remove = createRoute({
+const remove = operation({
   method: 'delete',
   path: `${path}/{id}`,
+  operationId: 'deleteWebhookEndpoint',
   tags,
-  security,
   middleware,
   summary: 'Delete an endpoint',
   description: 'What has not been delivered to it never will be.',
-  request: { params: idParam },
-  responses: { 204: { description: 'Deleted.' }, ...commonProblems('not_found') },
+  request: { params: idParam(examples.ids.endpoint) },
+  responses: { 204: { description: 'Deleted.' } },
+  problems: ['not_found'],
 });
 
-const rotate = createRoute({
+const rotate = operation({
   method: 'post',
   path: `${path}/{id}/rotate-secret`,
+  operationId: 'rotateWebhookSecret',
   tags,
-  security,
   middleware,
   summary: 'Get a new secret',
   description: 'For 24 hours the secret before it signs, too.',
-  request: { params: idParam },
-  responses: { 200: json(withSecret, 'The new secret.'), ...commonProblems('not_found', 'webhooks_off') },
+  request: { params: idParam(examples.ids.endpoint) },
+  responses: { 200: json(withSecret, 'The new secret.', examples.endpointWithSecret) },
+  problems: ['not_found', 'webhooks_off'],
 });
 
 const present = (endpoint: WebhookEndpoint) => ({
