@@ -69,7 +69,9 @@ const replay = operation({
   description:
     'At once, under the same `webhook-id`, delivered before or not; tried again from the beginning of the schedule.',
   request: {
-    params: idParam(examples.ids.endpoint).extend({ deliveryId: id.openapi({ example: examples.ids.delivery }) }),
+    params: idParam(examples.ids.endpoint).extend({
+      deliveryId: id.openapi({ description: 'One of its deliveries.', example: examples.ids.delivery }),
+    }),
   },
   responses: { 202: json(deliverySchema, 'To be sent.', examples.delivery) },
   problems: ['not_found', 'conflict'],
