@@ -3,6 +3,8 @@ import { expect, it } from 'vitest';
 import { programs, sessionItems, sessions, webhookDeliveries, webhookEndpoints } from '../../../lib/db/schema/index.ts';
 import { OUTBOUND_EVENTS } from '../../../lib/domain/outbound.ts';
 import { createSigner } from '../../../lib/outbound/secret.ts';
+import { useAppProcesses } from '../../support/app-process.ts';
+import { anOrganisation } from '../../support/clinic.ts';
 import { type Receiver, startReceiver, verified } from '../../support/receiver.ts';
 import { guidOf } from '../../support/scripted-media.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -10,6 +12,7 @@ import { usePipeline } from './fixture.ts';
 
 const KEY = 'a-signing-key-for-tests-that-is-long-enough';
 const pipeline = usePipeline();
+const { startApp } = useAppProcesses({ timeoutMs: 50_000 });
 
 /** An endpoint for all events of the clinic that plays this render. */
 async function listen(renderId: string, receiver: Receiver) {
@@ -53,4 +56,49 @@ it('a clinic’s server hears within about a second of each video and of the pro
   expect(told.filter(({ type }) => type === 'program.ready')).toMatchObject([{ data: { programId } }]);
   for (const worker of workers) expect(await worker.stop()).toEqual([]);
   expect(receiver.received).toHaveLength(4);
+});
+
+it('a worker process that is killed or told to stop in the middle of a delivery leaves it to the next one', async () => {
+  const { db, url } = pipeline.database;
+  const [connection, media] = [pipeline.connection(), await pipeline.media()];
+  const receiver = await startReceiver();
+  pipeline.own(receiver, receiver.close);
+  receiver.answer = () => undefined;
+  const start = () =>
+    startApp('worker', {
+      ...{ NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: url, REDIS_URL: connection.redisUrl },
+      ...{ REDIS_PREFIX: connection.prefix, MEDIA_URL: media.url, MEDIA_TOKEN: media.token, WEBHOOK_SIGNING_KEY: KEY },
+      // The lease is three times as long.
+      ...{ WEBHOOK_ALLOW_PRIVATE: 'true', DELIVERY_TIMEOUT_MS: '3000' },
+    });
+  const arrived = (count: number) =>
+    waitFor(() => receiver.received.length === count, { label: `request ${count}`, timeoutMs: 30_000 });
+
+  const row = { url: receiver.url, events: [...OUTBOUND_EVENTS], createdBy: 'manager-1' };
+  const [endpoint] = await db
+    .insert(webhookEndpoints)
+    .values({ ...row, orgId: await anOrganisation(db) })
+    .returning();
+  const [delivery] = await db
+    .insert(webhookDeliveries)
+    .values({ endpointId: endpoint!.id, type: 'webhook.test', data: {} })
+    .returning();
+
+  const killed = await start();
+  await arrived(1);
+  killed.child.kill('SIGKILL');
+  const stopped = await start();
+  await arrived(2);
+  stopped.child.kill('SIGTERM');
+  expect((await stopped.child).exitCode).toBe(0);
+  receiver.answer = (response) => response.writeHead(200).end();
+  await start();
+  await arrived(3);
+  expect(new Set(receiver.received.map(({ id }) => id))).toEqual(new Set([delivery!.id]));
+  await waitFor(
+    async () =>
+      (await db.select().from(webhookDeliveries).where(eq(webhookDeliveries.id, delivery!.id)))[0]?.state ===
+      'delivered',
+    { label: 'the delivery to be delivered' },
+  );
 });

@@ -48,6 +48,23 @@ describe('the configuration of the edge', () => {
       expect(problemsOf({ ...good, EDGE_PORT: number })).toEqual([expect.stringMatching(/^EDGE_PORT: expects /)]);
   });
 
+  it('lets webhooks into the inner network in development only', () => {
+    const lifted = { ...good, WEBHOOK_ALLOW_PRIVATE: 'true' };
+    expect(problemsOf(lifted)).toEqual([]);
+    expect(problemsOf({ ...lifted, NODE_ENV: 'production' })).toEqual([
+      expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE: is for development/),
+    ]);
+  });
+
+  it('takes several keys for the secrets of webhooks, none of them short or, in production, an example', () => {
+    const [one, two] = ['0123456789abcdef0123456789abcdef', 'fedcba9876543210fedcba9876543210'];
+    const keys = { ...good, WEBHOOK_SIGNING_KEY: `${one}, ${two}` };
+    expect(loadEdgeConfig(keys).WEBHOOK_SIGNING_KEY).toEqual([one, two]);
+    expect(problemsOf({ ...good, WEBHOOK_SIGNING_KEY: `${one},short` })).toHaveLength(1);
+    const example = { ...good, NODE_ENV: 'production', WEBHOOK_SIGNING_KEY: `change-me-${one}` };
+    expect(problemsOf(example)).toEqual([expect.stringMatching(/^WEBHOOK_SIGNING_KEY: is a development value/)]);
+  });
+
   it('leaves no way to run with an open webhook', () => {
     const { BUNNY_READ_ONLY_KEY: _, ...without } = good;
     expect(problemsOf(without)).toEqual([expect.stringMatching(/^BUNNY_READ_ONLY_KEY: .*never open/)]);
