@@ -56,7 +56,7 @@ exercise=$(send "$MANAGER_TOKEN" POST /v1/exercises '{"names":{"en":"Squat","de"
 say exercise "$exercise, with a name in two languages and no film yet"
 
 film=$(call "$MANAGER_TOKEN" PUT "/v1/exercises/$exercise/source" -H 'Content-Type: application/octet-stream' \
-  --upload-file "$video" | jq -r '"\(.facts.width)×\(.facts.height), \(.facts.durationMs) ms, \(.warnings | length) warnings"')
+  --upload-file "$video" | jq -r '"\(.facts.width)×\(.facts.height), \(.facts.durationMs) ms, warnings: \(.warnings | map(.code) | join(", "))"')
 say source "$film, as measured by decoding it"
 
 # A specialist prescribes it: one session, two doses, so two different videos.

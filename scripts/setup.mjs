@@ -1,5 +1,6 @@
-// Makes a bare clone runnable: npm packages, Redis, ffmpeg. Run before `npm run demo`, `npm run up` and `npm test`, so it
-// imports only what Node itself brings, does nothing that is already done, and needs no network once all is there.
+// Makes a bare clone runnable: npm packages, Redis, ffmpeg, and the programs that its arguments name. Run before `npm run
+// demo`, `npm run up` and `npm test`, so it imports only what Node itself brings, does nothing that is already done, and
+// needs no network once all is there.
 // It speaks on stderr only: the last line of stdout belongs to the command that follows (`npm run demo -- --json`).
 import { spawnSync } from 'node:child_process';
 import {
@@ -34,7 +35,7 @@ async function main() {
   checkNode();
   installPackages();
   linkPostgresLibraries();
-  // Programs of other names are asked for as arguments: the tests run docs/walkthrough.sh.
+  // The tests run docs/walkthrough.sh, which needs more than the demo does.
   const missing = await missingOf(['redis', 'ffmpeg', ...process.argv.slice(2)]);
   if (missing.length > 0) await installPrograms(missing);
 }

@@ -52,9 +52,9 @@ export const OWN_KEY = '<own>';
 const seldom = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>, weight = 7) =>
   fc.oneof({ weight, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
-/** `weight` times as often nothing as something. */
-const mostlyNone = <T>(something: fc.Arbitrary<T>, weight: number) =>
-  fc.oneof({ weight, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: something });
+/** Nothing `none` times as often as something. */
+const perhaps = <T>(something: fc.Arbitrary<T>, none: number) =>
+  fc.oneof({ weight: none, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: something });
 
 /** Requests of one operation: most fit the document, some nearly, some not at all. */
 export function requestsOf(document: Document, operation: DescribedOperation): fc.Arbitrary<PlannedRequest> {
@@ -70,12 +70,12 @@ export function requestsOf(document: Document, operation: DescribedOperation): f
   const query = fc
     .tuple(
       ...placed('query').map((parameter) =>
-        mostlyNone(
+        perhaps(
           seldom(textsOf(parameter), oddText).map((value): [string, string] => [parameter.name, value]),
           1,
         ),
       ),
-      mostlyNone(fc.tuple(fc.constantFrom('limit', 'x', '__proto__', '%00'), oddText), 12),
+      perhaps(fc.tuple(fc.constantFrom('limit', 'x', '__proto__', '%00'), oddText), 12),
     )
     .map((pairs) => pairs.filter((pair) => pair !== null));
   const headers = fc.record(

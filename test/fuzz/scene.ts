@@ -2,18 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSim, SIM_DEFAULTS } from '../../apps/bunny-sim/sim.ts';
 import { createMedia } from '../../apps/media/media.ts';
+import { bodyOf } from '../../lib/client/client.ts';
 import { loadMediaConfig } from '../../lib/config/media.ts';
 import { assignments, exerciseRenders, notifications, organisations } from '../../lib/db/schema/index.ts';
 import { RENDER_STATUSES } from '../../lib/domain/render-states.ts';
-import {
-  aPublishedProgram,
-  type Caller,
-  moveTo,
-  people,
-  startEdge,
-  type TestEdge,
-  tokenFor,
-} from '../integration/edge/fixture.ts';
+import { aPublishedProgram, moveTo, people, startEdge, type TestEdge, tokenFor } from '../integration/edge/fixture.ts';
 import { anExercise, aProgram } from '../support/clinic.ts';
 import { makeClip, makeTone, testFfmpeg } from '../support/ffmpeg.ts';
 import { silentLog } from '../support/log.ts';
@@ -75,7 +68,8 @@ export async function setScene(): Promise<Scene> {
   };
 }
 
-async function seed({ db, call }: TestEdge, who: ReturnType<typeof people>): Promise<Record<string, string[]>> {
+async function seed(edge: TestEdge, who: ReturnType<typeof people>): Promise<Record<string, string[]>> {
+  const { db } = edge;
   const [org, otherOrg] = [who.manager.org, who.otherManager.org];
   await db.insert(organisations).values([
     { id: org, name: 'A' },
@@ -93,7 +87,7 @@ async function seed({ db, call }: TestEdge, who: ReturnType<typeof people>): Pro
   const [mixed, playing] = published;
   for (const [at, status] of RENDER_STATUSES.entries()) await moveTo(db, mixed?.renderIds[at] ?? '', status);
   await moveTo(db, playing?.renderIds[0] ?? '', 'ready');
-  const drafts = [
+  const unpublished = [
     await aProgram(db, org, [[{ exerciseId: own.id }, { exerciseId: platform.id }]]),
     await aProgram(db, org, [[{ exerciseId: filmless.id }]]),
     await aProgram(db, org, []),
@@ -106,23 +100,24 @@ async function seed({ db, call }: TestEdge, who: ReturnType<typeof people>): Pro
     .values([who.manager, who.patient].map(({ sub, org }) => ({ recipient: sub, orgId: org, kind: 'x', payload: {} })))
     .returning({ id: notifications.id });
 
-  const made = async (path: string, json: object, as: Caller = who.specialist) =>
-    ((await (await call('POST', path, { as, json })).json()) as { id: string }).id;
-  const library = await Promise.all(
-    ['Core', 'Hip', 'Neck'].map((title) =>
-      made('/v1/sessions', { title, language: 'en', items: [{ exerciseId: platform.id }] }),
-    ),
-  );
-  await made(`/v1/sessions/${library[0]}/publish`, {});
-  await made(`/v1/sessions/${library[1]}/archive`, {});
-  await made(`/v1/programs/${await aProgram(db, org, [[{ exerciseId: own.id }]])}/archive`, {});
+  const api = await edge.api(who.specialist);
+  const of = (id: string) => ({ params: { path: { id } } });
+  const aSession = async (title: string) => {
+    const body = { title, language: 'en', items: [{ exerciseId: platform.id }] };
+    return (await bodyOf(api.POST('/v1/sessions', { body }))).id;
+  };
+  const library = [await aSession('Core'), await aSession('Hip'), await aSession('Neck')] as const;
+  await bodyOf(api.POST('/v1/sessions/{id}/publish', of(library[0])));
+  await bodyOf(api.POST('/v1/sessions/{id}/archive', of(library[1])));
+  const archived = await aProgram(db, org, [[{ exerciseId: own.id }]]);
+  await bodyOf(api.POST('/v1/programs/{id}/archive', of(archived)));
   const renders = await db.select({ id: exerciseRenders.id }).from(exerciseRenders);
   return {
     org: [org, otherOrg],
     exercise: [own, platform, filmless, strange].map(({ id }) => id),
-    program: [...published.map(({ programId }) => programId), ...drafts],
+    program: [...published.map(({ programId }) => programId), ...unpublished, archived],
     session: [...published.map(({ sessionId }) => sessionId), ...library],
-    librarySession: library,
+    librarySession: [...library],
     render: renders.map(({ id }) => id),
     notification: told.map(({ id }) => id),
     patient: [who.patient.sub, who.otherPatient.sub, 'somebody'],

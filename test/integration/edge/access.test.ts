@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bodyOf } from '../../../lib/client/client.ts';
 import { assignments, notifications, organisations, webhookDeliveries } from '../../../lib/db/schema/index.ts';
 import { anExercise } from '../../support/clinic.ts';
 import { aPublishedProgram, type Caller, people, problemOf, startEdge, type TestEdge } from './fixture.ts';
@@ -26,8 +27,7 @@ beforeAll(async () => {
   await edge.db.insert(assignments).values({ programId, patientId: who.patient.sub, assignedBy: 'specialist-a' });
   const alone = async () => {
     const body = { title: 'Core', language: 'en', items: [{ exerciseId: exercise.id }] };
-    const made = await edge.call('POST', '/v1/sessions', { as: who.specialist, json: body });
-    return ((await made.json()) as { id: string }).id;
+    return (await bodyOf((await edge.api(who.specialist)).POST('/v1/sessions', { body }))).id;
   };
   ids = { exercise: exercise.id, platform: platform.id, program: programId, session: sessionId };
   const [notification] = await edge.db

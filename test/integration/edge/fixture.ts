@@ -6,6 +6,7 @@ import { createStatuses } from '../../../apps/edge/statuses.ts';
 import { createAnnouncer } from '../../../lib/announce.ts';
 import { createVerifier, issueToken } from '../../../lib/auth/tokens.ts';
 import { openStatusCache } from '../../../lib/cache/status-cache.ts';
+import { type Api, createApi } from '../../../lib/client/client.ts';
 import { loadEdgeConfig } from '../../../lib/config/edge.ts';
 import type { Env } from '../../../lib/config/env.ts';
 import { type Db, openDatabase } from '../../../lib/db/client.ts';
@@ -64,6 +65,8 @@ export interface TestEdge {
   deps: EdgeDeps;
   db: Db;
   call(method: string, path: string, init?: CallInit): Promise<Response>;
+  /** The API as a client that keeps to its document sees it; `call` sends what no such client would. */
+  api(as: Caller): Promise<Api>;
   /** Told of every statement that goes to Postgres. */
   onStatement: ((text: string) => void) | undefined;
   close(): Promise<void>;
@@ -129,6 +132,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
         ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body, duplex: 'half' }),
       });
     },
+    api: async (as) => createApi('http://edge.test', await tokenFor(as), { fetch: (request) => app.fetch(request) }),
     async close() {
       cache.close();
       await queues.close();
