@@ -1,4 +1,12 @@
-import { createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import { z } from 'zod';
 import { type Role, role } from '../domain/roles.ts';
 import { AppError } from '../errors.ts';
@@ -14,8 +22,12 @@ export interface Who {
 const JWKS_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 
 const JWKS_TIMEOUT_MS = 5_000;
+/** After the key set could not be fetched, it is not asked for again for so long. */
+const JWKS_PAUSE_MS = 10_000;
+/** How long its keys are believed while it cannot be fetched: an outage is mended in a day. */
+const JWKS_KEPT_MS = 24 * 3_600_000;
 
-/** How far apart two machines' clocks may be. */
+/** How far apart two machines' clocks may be: a token is good so much longer than `exp` and before `nbf` (RFC 7519 §4.1.4). */
 const CLOCK_TOLERANCE_SECONDS = 5;
 
 const ORGLESS: readonly Role[] = ['superadmin', 'ops'];
@@ -104,16 +116,36 @@ function keyFinder(secret?: string, jwksUrl?: string): { algorithms: string[]; g
     return { algorithms: ['HS256'], getKey: () => key };
   }
   if (secret !== undefined || jwksUrl === undefined) throw new TypeError('expects a secret or a JWKS URL, not both');
-  const remote = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
-  const getKey: JWTVerifyGetKey = async (header, token) => {
-    try {
-      return await remote(header, token);
-    } catch (error) {
-      if (TOKEN_FAULTS.some((fault) => error instanceof fault)) throw error;
-      throw new AppError('unavailable', { detail: `the key set: ${String(error)}`, cause: error });
+  return { algorithms: JWKS_ALGORITHMS, getKey: remoteKeys(new URL(jwksUrl)) };
+}
+
+/**
+ * The keys of a set at a URL. jose fetches it at first use, every ten minutes, and, at most every half minute, for a key id
+ * that it does not know: so new keys are found, and made-up ids are no way to make us ask. What jose leaves open is a
+ * provider that is away: then keys that it published lately go on being good, and it is asked again only after a pause.
+ */
+function remoteKeys(url: URL): JWTVerifyGetKey {
+  const remote = createRemoteJWKSet(url, { timeoutDuration: JWKS_TIMEOUT_MS });
+  let fetchedAt = Number.NEGATIVE_INFINITY;
+  let away: { until: number; error: unknown } | undefined;
+
+  return async (header, token) => {
+    if (away === undefined || Date.now() >= away.until) {
+      try {
+        const key = await remote(header, token);
+        fetchedAt = Date.now();
+        away = undefined;
+        return key;
+      } catch (error) {
+        if (TOKEN_FAULTS.some((fault) => error instanceof fault)) throw error;
+        away = { until: Date.now() + JWKS_PAUSE_MS, error };
+      }
     }
+    const published = Date.now() - fetchedAt < JWKS_KEPT_MS ? remote.jwks() : undefined;
+    const key = published && (await createLocalJWKSet(published)(header, token).catch(() => undefined));
+    if (key) return key;
+    throw new AppError('unavailable', { detail: `the key set: ${String(away.error)}`, cause: away.error });
   };
-  return { algorithms: JWKS_ALGORITHMS, getKey };
 }
 
 /** What the key set says about the token's header; anything else it throws means that the set could not be had. */
