@@ -41,7 +41,7 @@ export function operation<P extends string, R extends Operation & { path: P }>(g
   const described = {
     ...route,
     ...(guarded && { security: [{ bearer: [] }] }),
-    ...(repeatable && { parameters: [parameter('IdempotencyKey')] }),
+    parameters: [...(repeatable ? [parameter('IdempotencyKey')] : []), ...(route.parameters ?? [])],
     responses: mapValues({ ...route.responses, ...answersOf(codes) }, (status, answer) => ({
       ...answer,
       headers: {
@@ -81,7 +81,6 @@ function answersOf(codes: ErrorCode[]): RouteConfig['responses'] {
       const examples = Object.fromEntries(
         own.map((code) => [code, { value: problemOf(new AppError(code, EXAMPLES[code])) }]),
       );
-      const waits = own.some((code) => ERRORS[code].retryable);
       return [
         status,
         {
@@ -89,8 +88,7 @@ function answersOf(codes: ErrorCode[]): RouteConfig['responses'] {
           content: { 'application/problem+json': { schema: problemSchema, examples } },
           headers: {
             ...(status === 401 && { 'WWW-Authenticate': header('WwwAuthenticate') }),
-            ...(waits && status < 500 && { 'Retry-After': header('RetryAfter') }),
-            ...(status === 503 && { 'Retry-After': header('RetryAfter') }),
+            ...(own.some((code) => ERRORS[code].retryable) && { 'Retry-After': header('RetryAfter') }),
           },
         },
       ];

@@ -1787,7 +1787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `payload_too_large`: The body is larger than allowed. */
+            /** @description `payload_too_large`: The body is larger than allowed. `source_too_large`: The file is larger than allowed. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1805,7 +1805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `too_many_requests`: Too many requests at once; try again later. */
+            /** @description `too_many_requests`: Too many requests at once; try again later. `media_busy`: All bakers are busy. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1814,7 +1814,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** @description `aborted`: The work was stopped. */
+            499: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. `ffmpeg_failed`: The video could not be composed. `ffmpeg_silent`: The video composer stopped making progress. `ffmpeg_timeout`: Composing the video took too long. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -1823,7 +1832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `media_unreachable`: The media service could not be reached. `media_unavailable`: The connection to the media service broke. */
+            /** @description `media_unreachable`: The media service could not be reached. `media_unavailable`: The connection to the media service broke. `media_protocol`: The media service answered in an unexpected way. `storage_failed`: The video could not be stored. `bunny_unauthorized`: The video platform refused our credentials. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -1832,8 +1841,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable`: A service that is needed for this cannot be reached. */
+            /** @description `unavailable`: A service that is needed for this cannot be reached. `media_draining`: The media service is shutting down. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `media_silent`: The media service stopped answering. */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1896,7 +1914,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `payload_too_large`: The body is larger than allowed. */
+            /** @description `payload_too_large`: The body is larger than allowed. `source_too_large`: The file is larger than allowed. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1914,7 +1932,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `too_many_requests`: Too many requests at once; try again later. */
+            /** @description `too_many_requests`: Too many requests at once; try again later. `media_busy`: All bakers are busy. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1923,7 +1941,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: Something went wrong on our side. */
+            /** @description `aborted`: The work was stopped. */
+            499: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong on our side. `ffmpeg_failed`: The video could not be composed. `ffmpeg_silent`: The video composer stopped making progress. `ffmpeg_timeout`: Composing the video took too long. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -1932,7 +1959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `media_unreachable`: The media service could not be reached. `media_unavailable`: The connection to the media service broke. */
+            /** @description `media_unreachable`: The media service could not be reached. `media_unavailable`: The connection to the media service broke. `media_protocol`: The media service answered in an unexpected way. `storage_failed`: The video could not be stored. `bunny_unauthorized`: The video platform refused our credentials. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -1941,8 +1968,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable`: A service that is needed for this cannot be reached. */
+            /** @description `unavailable`: A service that is needed for this cannot be reached. `media_draining`: The media service is shutting down. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `media_silent`: The media service stopped answering. */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };

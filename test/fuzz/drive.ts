@@ -58,14 +58,14 @@ export async function fuzz(scene: Scene, { seed, requests }: FuzzOptions): Promi
 
 /** What a request made can be named by later ones. */
 function remember({ known }: Scene, { operation }: PlannedRequest, text: string): void {
-  const kinds = {
-    createExercise: ['exercise'],
-    createProgram: ['program'],
-    copyProgram: ['program'],
-    createSession: ['session', 'librarySession'],
+  const kind = {
+    createExercise: 'exercise',
+    createProgram: 'program',
+    copyProgram: 'program',
+    createSession: 'session',
   }[operation.operationId ?? ''];
   const { id } = JSON.parse(text) as { id?: string };
-  if (id !== undefined) for (const kind of kinds ?? []) known[kind]?.push(id);
+  if (kind !== undefined && id !== undefined) known[kind]?.push(id);
 }
 
 async function prepare({ known, files, authorization }: Scene, planned: PlannedRequest) {

@@ -117,7 +117,8 @@ async function seed(edge: TestEdge, who: ReturnType<typeof people>): Promise<Rec
     exercise: [own, platform, filmless, strange].map(({ id }) => id),
     program: [...published.map(({ programId }) => programId), ...unpublished, archived],
     session: [...published.map(({ sessionId }) => sessionId), ...library],
-    librarySession: [...library],
+    // Mostly the published one, or no programme would ever take a copy.
+    librarySession: [library[0], library[0], library[2]],
     render: renders.map(({ id }) => id),
     notification: told.map(({ id }) => id),
     patient: [who.patient.sub, who.otherPatient.sub, 'somebody'],

@@ -32,16 +32,27 @@ const file = {
   },
 };
 
+/** What is wrong with the file, and what the media service, which looks at it and stores it, may say or not say. */
 const uploadProblems: ErrorCode[] = [
   'not_found',
-  'payload_too_large',
+  'source_too_large',
   'source_undecodable',
   'source_no_video',
   'source_no_audio',
   'source_too_short',
   'source_too_long',
+  'ffmpeg_failed',
+  'ffmpeg_silent',
+  'ffmpeg_timeout',
+  'aborted',
+  'media_busy',
+  'media_draining',
   'media_unreachable',
   'media_unavailable',
+  'media_silent',
+  'media_protocol',
+  'storage_failed',
+  'bunny_unauthorized',
 ];
 
 const tags = ['Exercises'];
