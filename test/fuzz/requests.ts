@@ -33,11 +33,13 @@ const KINDS: Record<string, string> = {
   sessions: 'session',
   renders: 'render',
   notifications: 'notification',
+  'webhook-endpoints': 'endpoint',
 };
 /** What other names stand for. */
 const NAMES: Record<string, string> = {
   exerciseId: 'exercise',
   sessionId: 'librarySession',
+  deliveryId: 'delivery',
   orgId: 'org',
   cursor: 'program',
   patientId: 'patient',

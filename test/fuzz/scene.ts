@@ -4,7 +4,14 @@ import { createSim, SIM_DEFAULTS } from '../../apps/bunny-sim/sim.ts';
 import { createMedia } from '../../apps/media/media.ts';
 import { bodyOf } from '../../lib/client/client.ts';
 import { loadMediaConfig } from '../../lib/config/media.ts';
-import { assignments, exerciseRenders, notifications, organisations } from '../../lib/db/schema/index.ts';
+import {
+  assignments,
+  exerciseRenders,
+  notifications,
+  organisations,
+  webhookDeliveries,
+  webhookEndpoints,
+} from '../../lib/db/schema/index.ts';
 import { RENDER_STATUSES } from '../../lib/domain/render-states.ts';
 import { aPublishedProgram, moveTo, people, startEdge, type TestEdge, tokenFor } from '../integration/edge/fixture.ts';
 import { anExercise, aProgram } from '../support/clinic.ts';
@@ -39,6 +46,8 @@ export async function setScene(): Promise<Scene> {
   });
   const media = await createMedia(config, { toolchain: testFfmpeg(), log: silentLog });
   const edge = await startEdge({
+    WEBHOOK_SIGNING_KEY: 'a-signing-key-of-the-fuzz-0123456789',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
     ...{ MEDIA_URL: media.url, MEDIA_TOKEN, MAX_UPLOAD_BYTES: String(MAX_UPLOAD_BYTES) },
     ...{ RATE_PER_TOKEN: '10000000', BUNNY_WEBHOOK_TOKEN: WEBHOOK_TOKEN },
   });
@@ -100,6 +109,19 @@ async function seed(edge: TestEdge, who: ReturnType<typeof people>): Promise<Rec
     .values([who.manager, who.patient].map(({ sub, org }) => ({ recipient: sub, orgId: org, kind: 'x', payload: {} })))
     .returning({ id: notifications.id });
 
+  const endpoints = await db
+    .insert(webhookEndpoints)
+    .values(
+      [org, otherOrg].map((orgId) => ({
+        ...{ orgId, url: 'https://clinic.example.com/', events: ['program.ready' as const], createdBy: 'manager-a' },
+      })),
+    )
+    .returning({ id: webhookEndpoints.id });
+  const deliveries = await db
+    .insert(webhookDeliveries)
+    .values(endpoints.map(({ id }) => ({ endpointId: id, type: 'program.ready' as const, data: {} })))
+    .returning({ id: webhookDeliveries.id });
+
   const api = await edge.api(who.specialist);
   const of = (id: string) => ({ params: { path: { id } } });
   const aSession = async (title: string) => {
@@ -121,6 +143,8 @@ async function seed(edge: TestEdge, who: ReturnType<typeof people>): Promise<Rec
     librarySession: [library[0], library[0], library[2]],
     render: renders.map(({ id }) => id),
     notification: told.map(({ id }) => id),
+    endpoint: endpoints.map(({ id }) => id),
+    delivery: deliveries.map(({ id }) => id),
     patient: [who.patient.sub, who.otherPatient.sub, 'somebody'],
   };
 }
