@@ -1,8 +1,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Who } from '../../lib/auth/tokens.ts';
 import { AppError } from '../../lib/errors.ts';
+import { createWindowCounter, type Standing, type WindowCounter } from '../../lib/window-counter.ts';
 import type { EdgeEnv } from './router.ts';
 
 export interface RateLimits {
@@ -37,17 +37,16 @@ function addressOf({ env, forwardedFor }: Origin, trustedProxies: number): strin
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-10: what is left of a window, and what it is. */
-const said = (name: string, quota: number, { remainingPoints, msBeforeNext }: RateLimiterRes) => ({
+const said = (name: string, quota: number, { left, endsInMs }: Standing) => ({
   'ratelimit-policy': `"${name}";q=${quota};w=${WINDOW_S}`,
-  ratelimit: `"${name}";r=${Math.max(0, remainingPoints)};t=${Math.ceil(msBeforeNext / 1_000)}`,
+  ratelimit: `"${name}";r=${left};t=${Math.ceil(endsInMs / 1_000)}`,
 });
 
-function say(c: Context, ...given: Parameters<typeof said>): void {
-  for (const [name, value] of Object.entries(said(...given))) c.header(name, value);
+function take(c: Context, by: WindowCounter, name: string, key: string): void {
+  const standing = by.take(key);
+  for (const [header, value] of Object.entries(said(name, by.limit, standing))) c.header(header, value);
+  if (!standing.allowed) throw new AppError('too_many_requests', { retryAfterMs: standing.endsInMs });
 }
-
-const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
-  typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
 
 export type RateLimiter = ReturnType<typeof createRateLimits>;
 
@@ -56,54 +55,32 @@ export type RateLimiter = ReturnType<typeof createRateLimits>;
  * exchange with Redis for each request. `byAddress` stands before the authentication, `byToken` after it.
  */
 export function createRateLimits({ perToken, perAddress, trustedProxies }: RateLimits) {
-  const limiter = (points: number) => new RateLimiterMemory({ points, duration: WINDOW_S });
-  const [addresses, tokens, refused] = [limiter(perAddress), limiter(perToken), limiter(MAX_REFUSED)];
-
-  const take = async (c: Context, by: RateLimiterMemory, name: string, key: string) => {
-    try {
-      say(c, name, by.points, await by.consume(key));
-    } catch (thrown) {
-      if (!isRefusal(thrown)) throw thrown;
-      say(c, name, by.points, thrown);
-      throw new AppError('too_many_requests', { retryAfterMs: thrown.msBeforeNext });
-    }
-  };
-
-  const guessedTooOften = async (address: string) => {
-    const guesses = await refused.get(address);
-    return guesses && guesses.remainingPoints <= 0 ? guesses : null;
-  };
+  const counter = (limit: number) => createWindowCounter({ limit, windowMs: WINDOW_S * 1_000 });
+  const [addresses, tokens, refused] = [counter(perAddress), counter(perToken), counter(MAX_REFUSED)];
   const keyOf = ({ sub, org }: Who) => `${org ?? ''} ${sub}`;
 
   const byAddress: MiddlewareHandler<EdgeEnv> = async (c, next) => {
     const address = addressOf({ env: c.env, forwardedFor: c.req.header('X-Forwarded-For') }, trustedProxies);
     if (address === undefined) return next();
-    const guesses = await guessedTooOften(address);
-    if (guesses) throw new AppError('too_many_requests', { retryAfterMs: guesses.msBeforeNext });
-    await take(c, addresses, 'address', address);
+    const guesses = refused.look(address);
+    if (!guesses.allowed) throw new AppError('too_many_requests', { retryAfterMs: guesses.endsInMs });
+    take(c, addresses, 'address', address);
     await next();
-    if (c.res.status === 401) await refused.consume(address).catch(() => undefined);
+    if (c.res.status === 401) refused.take(address);
   };
   const byToken: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-    await take(c, tokens, 'token', keyOf(c.var.who));
+    take(c, tokens, 'token', keyOf(c.var.who));
     await next();
   };
   /**
    * Takes one request of both for an answer that goes past the middleware, and says in headers what is left; null where
    * it is to be refused, which is the middleware's to do.
    */
-  const takeAtOnce = async (origin: Origin, who: Who): Promise<Record<string, string> | null> => {
+  const takeAtOnce = (origin: Origin, who: Who): Record<string, string> | null => {
     const address = addressOf(origin, trustedProxies);
-    try {
-      if (address !== undefined) {
-        if (await guessedTooOften(address)) return null;
-        await addresses.consume(address);
-      }
-      return said('token', perToken, await tokens.consume(keyOf(who)));
-    } catch (thrown) {
-      if (!isRefusal(thrown)) throw thrown;
-      return null;
-    }
+    if (address !== undefined && !(refused.look(address).allowed && addresses.take(address).allowed)) return null;
+    const standing = tokens.take(keyOf(who));
+    return standing.allowed ? said('token', perToken, standing) : null;
   };
   return { byAddress, byToken, takeAtOnce };
 }
