@@ -31,7 +31,7 @@ export interface PollsDeps {
 /**
  * Answers a poll of readiness at once where this process remembers who asks, that they may see the programme and how it
  * stands; anything else, and whatever is to be refused, takes the ordinary way. An answer is the same on both ways, but
- * polls are many and mostly learn nothing (docs/decisions/a-poll-costs-next-to-nothing.md). It is counted and limited as any
+ * polls are many and mostly learn nothing (docs/decisions/a-poll-costs-next-to-nothing.md). It is counted and limited as every
  * request, and not logged.
  */
 export function answerPolls(ordinary: Fetch, { tokens, limits, statuses, count, always, origins }: PollsDeps): Fetch {

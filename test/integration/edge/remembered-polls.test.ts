@@ -100,7 +100,7 @@ describe('a poll that is answered from memory', () => {
     }
   });
 
-  it('is counted as any other', async () => {
+  it('is counted as every other', async () => {
     const { path } = await aWatched();
     const poll = await poller(who.patient, path);
     const counted = async () => {
