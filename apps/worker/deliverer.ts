@@ -23,9 +23,9 @@ const LEASE_TIMEOUTS = 3;
 const GONE = 410;
 
 /**
- * Sends what is due, at most `DELIVERY_CONCURRENCY` at once and half of them to endpoints that fail, for as long as the process runs; any number of workers do so
- * side by side. A worker that dies leaves its deliveries to their leases' end: each arrives at least once, and always under
- * the same `webhook-id`. Without a signing key there are no endpoints to send to, and this does nothing.
+ * Sends what is due, at most `DELIVERY_CONCURRENCY` at once and half of them to endpoints that fail, for as long as the
+ * process runs; any number of workers do so side by side. A worker that dies leaves its deliveries to their leases' end:
+ * each arrives at least once, and always under the same `webhook-id`. Without a signing key there are no endpoints to send to, and this does nothing.
  */
 export function startDeliverer(
   { config, database: { db }, log, metrics }: Pick<WorkerDeps, 'config' | 'database' | 'log' | 'metrics'>,
