@@ -3,7 +3,7 @@ export interface Memory<T> {
   get(key: string, find: () => Promise<T>): Promise<T>;
   /**
    * What is remembered, at once; undefined where it would have to be found first. With `again` it is found anew, beside,
-   * in the last quarter of its time: so what is always asked for is always there, and no older than without.
+   * in the second half of its time: so what is always asked for is always there, and no older than without.
    */
   peek(key: string, again?: () => Promise<T>): T | undefined;
   forget(key: string): void;
@@ -68,7 +68,7 @@ export function createMemory<T>({
       const entry = entries.get(key);
       const left = entry ? entry.until - performance.now() : 0;
       if (entry?.value === undefined || left <= 0) return undefined;
-      if (again && left < ms / 4 && !entry.isFoundAnew) void findAnew(key, entry, again);
+      if (again && left < ms / 2 && !entry.isFoundAnew) void findAnew(key, entry, again);
       return entry.value;
     },
     forget: (key) => {

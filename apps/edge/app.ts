@@ -61,7 +61,7 @@ const neverStored: MiddlewareHandler = async (c, next) => {
   if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'no-store');
 };
 
-/** The edge as a function from request to response; it listens to nothing and owns nothing it was given. */
+/** The edge as a function from request to response, and what answers before it; it listens to nothing and owns nothing it was given. */
 export function createApp(deps: EdgeDeps) {
   const app = createRouter();
   app.onError(onError(deps.log));
@@ -75,7 +75,7 @@ export function createApp(deps: EdgeDeps) {
   const hasRoute = (method: string, path: string) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method);
 
-  const count = httpMetrics(deps.registry);
+  const metrics = httpMetrics(deps.registry);
   const secure = secureHeaders({
     contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
     xFrameOptions: 'DENY',
@@ -88,7 +88,7 @@ export function createApp(deps: EdgeDeps) {
     maxAge: 600,
   });
   app.use(requestId());
-  app.use(observe(deps.log, count));
+  app.use(observe(deps.log, metrics.observe));
   app.use(secure);
   if (origins.length > 0) app.use('/v1/*', crossOrigin);
   const { RATE_PER_TOKEN: perToken, RATE_PER_ADDRESS: perAddress, TRUSTED_PROXIES: trustedProxies } = deps.config;
@@ -130,13 +130,13 @@ export function createApp(deps: EdgeDeps) {
   const document = documentOf(app);
   app.get('/openapi.json', (c) => c.json(document));
 
-  app.fetch = answerPolls(app.fetch, {
+  const atOnce = answerPolls({
     tokens,
     limits,
     statuses: deps.statuses,
-    count,
+    metrics,
     always: origins.length > 0 ? [secure, crossOrigin] : [secure],
     origins,
   });
-  return app;
+  return Object.assign(app, { atOnce });
 }

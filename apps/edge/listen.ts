@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { Server } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 
 /** A video of gigabytes over a thin line takes its time; Node's own limit would cut it after five minutes. */
@@ -16,16 +16,27 @@ export interface Listener {
   close(drainMs: number): Promise<void>;
 }
 
-/** Serves the app; port 0 takes any free one. Rejects where the address is taken. */
+/** Answers a request by itself, wholly, or leaves it untouched and says false. */
+export type AnswerAtOnce = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** What is served: an app, and what may answer before it. */
+export interface Served extends Pick<Hono, 'fetch'> {
+  atOnce?: AnswerAtOnce;
+}
+
+/** Serves it; port 0 takes any free one. Rejects where the address is taken. */
 export async function listen(
-  app: Pick<Hono, 'fetch'>,
+  { fetch, atOnce = () => false }: Served,
   { host, port }: { host: string; port: number },
 ): Promise<Listener> {
-  const server = createAdaptorServer({
-    fetch: app.fetch,
-    serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-  });
-  if (!(server instanceof Server)) throw new TypeError('expects the HTTP/1.1 server that was asked for');
+  const ordinary = getRequestListener(fetch);
+  const server = createServer(
+    // Sent twice, a header is no shorter list for who looks at Node's own headers than for who looks at Hono's.
+    { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS, joinDuplicateHeaders: true },
+    (request, response) => {
+      if (!atOnce(request, response)) void ordinary(request, response);
+    },
+  );
   server.listen(port, host);
   await once(server, 'listening');
   const { port: bound } = server.address() as AddressInfo;

@@ -20,31 +20,39 @@ const MAX_REFUSED = 60;
 
 /** What a request tells of where it comes from. */
 interface Origin {
-  env: Context['env'];
+  /** Undefined where it did not come through one. */
+  socket: { remoteAddress?: string | undefined } | undefined;
   /** The value of `X-Forwarded-For`. */
-  forwardedFor: string | null | undefined;
+  forwardedFor: string | undefined;
 }
 
-/** Where a request comes from; undefined where it did not come through a socket. */
-function addressOf({ env, forwardedFor }: Origin, trustedProxies: number): string | undefined {
+function addressOf({ socket, forwardedFor }: Origin, trustedProxies: number): string | undefined {
   if (trustedProxies > 0) {
     const hops = (forwardedFor ?? '').split(',').map((hop) => hop.trim());
     // Each proxy appends whom it heard from: the outermost trusted one names the client.
     const told = hops.at(-trustedProxies);
     if (told) return told;
   }
-  return (env as Partial<HttpBindings> | undefined)?.incoming?.socket.remoteAddress;
+  return socket?.remoteAddress;
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10: what is left of a window, and what it is. */
-const said = (name: string, quota: number, { left, endsInMs }: Standing) => ({
-  'ratelimit-policy': `"${name}";q=${quota};w=${WINDOW_S}`,
-  ratelimit: `"${name}";r=${left};t=${Math.ceil(endsInMs / 1_000)}`,
+const originOf = (c: Context): Origin => ({
+  socket: (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket,
+  forwardedFor: c.req.header('X-Forwarded-For'),
 });
+
+/** draft-ietf-httpapi-ratelimit-headers-10: what is left of a window, and what it is. */
+const said = (name: string, quota: number, { left, endsInMs }: Standing) =>
+  [
+    ...['ratelimit-policy', `"${name}";q=${quota};w=${WINDOW_S}`],
+    ...['ratelimit', `"${name}";r=${left};t=${Math.ceil(endsInMs / 1_000)}`],
+  ] as const;
 
 function take(c: Context, by: WindowCounter, name: string, key: string): void {
   const standing = by.take(key);
-  for (const [header, value] of Object.entries(said(name, by.limit, standing))) c.header(header, value);
+  const [policy, allowed, limit, left] = said(name, by.limit, standing);
+  c.header(policy, allowed);
+  c.header(limit, left);
   if (!standing.allowed) throw new AppError('too_many_requests', { retryAfterMs: standing.endsInMs });
 }
 
@@ -60,7 +68,7 @@ export function createRateLimits({ perToken, perAddress, trustedProxies }: RateL
   const keyOf = ({ sub, org }: Who) => `${org ?? ''} ${sub}`;
 
   const byAddress: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-    const address = addressOf({ env: c.env, forwardedFor: c.req.header('X-Forwarded-For') }, trustedProxies);
+    const address = addressOf(originOf(c), trustedProxies);
     if (address === undefined) return next();
     const guesses = refused.look(address);
     if (!guesses.allowed) throw new AppError('too_many_requests', { retryAfterMs: guesses.endsInMs });
@@ -73,10 +81,10 @@ export function createRateLimits({ perToken, perAddress, trustedProxies }: RateL
     await next();
   };
   /**
-   * Takes one request of both for an answer that goes past the middleware, and says in headers what is left; null where
+   * Takes one request of both for an answer that goes past the middleware, and says in headers, names and values in turn, what is left; null where
    * it is to be refused, which is the middleware's to do.
    */
-  const takeAtOnce = (origin: Origin, who: Who): Record<string, string> | null => {
+  const takeAtOnce = (origin: Origin, who: Who): readonly string[] | null => {
     const address = addressOf(origin, trustedProxies);
     if (address !== undefined && !(refused.look(address).allowed && addresses.take(address).allowed)) return null;
     const standing = tokens.take(keyOf(who));

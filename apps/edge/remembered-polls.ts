@@ -1,107 +1,123 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { RememberedTokens } from '../../lib/auth/remembered-tokens.ts';
-import type { HttpObservation } from '../../lib/metrics.ts';
+import type { Who } from '../../lib/auth/tokens.ts';
+import type { HttpMetrics } from '../../lib/metrics.ts';
 import { bearerOf, viewerFor } from './auth.ts';
+import type { AnswerAtOnce } from './listen.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { READINESS_HEADERS, wantsEvents } from './routes/readiness.ts';
 import type { Statuses } from './statuses.ts';
 import { etagOf, isKnown } from './watchers.ts';
 
-type Fetch = Hono['fetch'];
-
 const ROUTE = '/v1/programs/:id/readiness';
 /** Without a query: a wait is not answered at once. */
-const POLL = /^https?:\/\/[^/]+\/v1\/programs\/([0-9a-f-]{36})\/readiness$/;
+const POLL = /^\/v1\/programs\/([0-9a-f-]{36})\/readiness$/;
 /** What a caller may name its request, as Hono's request-id takes it. */
 const REQUEST_ID = /^[\w\-=]{1,255}$/;
-const MAX_TAGS = 1_000;
+const MAX_TEXTS = 1_000;
 
 export interface PollsDeps {
   tokens: RememberedTokens;
   limits: RateLimiter;
   statuses: Statuses;
-  count: (observed: HttpObservation) => void;
+  metrics: HttpMetrics;
   /** What adds the headers that every answer carries. */
   always: readonly MiddlewareHandler[];
   /** The origins for which those differ. */
   origins: readonly string[];
 }
 
+/** Names and values in turn, as Node writes them. */
+type RawHeaders = readonly string[];
+
+/** What the same request of a connection came to before: who polls asks the same again and again. */
+interface Asked {
+  url: string;
+  authorization: string | undefined;
+  who: Who;
+  /** As long as the token may be believed; milliseconds since the epoch. */
+  until: number;
+  look: () => string | undefined;
+}
+
 /**
  * Answers a poll of readiness at once where this process remembers who asks, that they may see the programme and how it
- * stands; anything else, and whatever is to be refused, takes the ordinary way. An answer is the same on both ways, but
- * polls are many and mostly learn nothing (docs/decisions/a-poll-costs-next-to-nothing.md). It is counted and limited as every
- * request, and not logged.
+ * stands; anything else, and whatever is to be refused, is left to the ordinary way. An answer is the same on both ways, but
+ * polls are many and mostly learn nothing (docs/decisions/a-poll-costs-next-to-nothing.md). It is limited as every request
+ * and counted, but neither timed nor logged.
  */
-export function answerPolls(ordinary: Fetch, { tokens, limits, statuses, count, always, origins }: PollsDeps): Fetch {
+export function answerPolls({ tokens, limits, statuses, metrics, always, origins }: PollsDeps): AnswerAtOnce {
   /** By origin; until they are known, which is a matter of microseconds, polls take the ordinary way. */
-  const headersFor = new Map<string, Record<string, string>>();
+  const headersFor = new Map<string, RawHeaders>();
   for (const origin of ['', ...origins]) {
     void headersOf(always, origin).then((headers) => headersFor.set(origin, headers));
   }
-  const tags = new Map<string, string>();
-  const tagOf = (text: string) => {
-    const known = tags.get(text);
-    if (known !== undefined) return known;
-    const tag = etagOf(text);
-    if (tags.size >= MAX_TAGS) tags.clear();
-    tags.set(text, tag);
-    return tag;
+  const texts = new Map<string, { tag: string; headers: RawHeaders }>();
+  const said = (text: string) => {
+    const known = texts.get(text);
+    if (known) return known;
+    if (texts.size >= MAX_TEXTS) texts.clear();
+    const length = String(Buffer.byteLength(text));
+    const made = { tag: etagOf(text), headers: ['content-type', 'application/json', 'content-length', length] };
+    texts.set(text, made);
+    return made;
   };
 
-  // No promise on this way: node-server writes an answer that is there at once by a shorter one of its own.
-  const answer = (request: Request, env: unknown, poll: Poll): Response | null => {
-    const start = performance.now();
-    const { headers } = request;
-    const common = headersFor.get(headers.get('origin') ?? '') ?? headersFor.get('');
-    if (!common) return null;
-    const limit = limits.takeAtOnce({ env, forwardedFor: headers.get('x-forwarded-for') }, poll.who);
-    if (limit === null) return null;
-    const given = headers.get('x-request-id') ?? '';
-    const tag = tagOf(poll.text);
-    const known = headers.get('if-none-match');
-    const isSame = known !== null && isKnown(known, tag);
-    const said: Record<string, string> = {
-      ...common,
-      ...limit,
-      'x-request-id': REQUEST_ID.test(given) ? given : randomUUID(),
-      etag: tag,
-    };
-    if (!isSame) said['content-type'] = 'application/json';
-    const status = isSame ? 304 : 200;
-    count({ method: 'GET', route: ROUTE, status, seconds: (performance.now() - start) / 1_000 });
-    return new Response(isSame ? null : poll.text, { status, headers: said });
+  const connections = new WeakMap<IncomingMessage['socket'], Asked>();
+  /** Null where it is no poll, or nobody's whose token is remembered. */
+  const askedBy = ({ method, url = '', headers, socket }: IncomingMessage): Asked | null => {
+    if (method !== 'GET' || wantsEvents(headers.accept)) return null;
+    const { authorization } = headers;
+    const before = connections.get(socket);
+    if (before?.url === url && before.authorization === authorization && Date.now() < before.until) return before;
+    const programId = POLL.exec(url)?.[1];
+    const token = bearerOf(authorization);
+    const verified = programId && token ? tokens.known(token) : undefined;
+    const viewer = verified && viewerFor(verified.who);
+    if (!programId || !viewer) return null;
+    const asked = { url, authorization, ...verified, look: statuses.lookAt(programId, viewer) };
+    connections.set(socket, asked);
+    return asked;
   };
 
-  return (request, env, context) => {
-    const poll = pollOf(request, tokens, statuses);
-    return (poll && answer(request, env, poll)) ?? ordinary(request, env, context);
+  const counterOf = (status: number) => metrics.counter({ method: 'GET', route: ROUTE, status });
+  const [countOk, countNotModified] = [counterOf(200), counterOf(304)];
+  return (request, response) => {
+    const asked = askedBy(request);
+    const text = asked?.look();
+    if (!asked || text === undefined) return false;
+    const { headers, socket } = request;
+    const common = headersFor.get(headers.origin ?? '') ?? headersFor.get('');
+    const limit = common && limits.takeAtOnce({ socket, forwardedFor: oneOf(headers['x-forwarded-for']) }, asked.who);
+    if (!limit) return false;
+
+    const given = oneOf(headers['x-request-id']);
+    const { tag, headers: ofText } = said(text);
+    const known = headers['if-none-match'];
+    const isSame = known !== undefined && isKnown(known, tag);
+    const all = [...common, ...limit, 'etag', tag];
+    all.push('x-request-id', given !== undefined && REQUEST_ID.test(given) ? given : randomUUID());
+    if (isSame) {
+      countNotModified();
+      response.writeHead(304, all).end();
+    } else {
+      countOk();
+      response.writeHead(200, [...all, ...ofText]).end(text);
+    }
+    return true;
   };
 }
 
-interface Poll {
-  who: NonNullable<ReturnType<RememberedTokens['known']>>;
-  text: string;
-}
-
-/** A poll that can be answered from memory, with its answer. */
-function pollOf(request: Request, tokens: RememberedTokens, statuses: Statuses): Poll | null {
-  if (request.method !== 'GET') return null;
-  const programId = POLL.exec(request.url)?.[1];
-  if (programId === undefined || wantsEvents(request.headers.get('accept'))) return null;
-  const token = bearerOf(request.headers.get('authorization') ?? undefined);
-  const who = token === undefined ? undefined : tokens.known(token);
-  const viewer = who && viewerFor(who);
-  const text = viewer && statuses.peek(programId, viewer);
-  return who && text !== undefined && text !== null ? { who, text } : null;
-}
+/** Node joins what is sent twice under such a name; only `set-cookie` is ever a list. */
+const oneOf = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined);
 
 /** What the middleware adds to an answer to this origin that has the headers of readiness. */
-async function headersOf(middleware: readonly MiddlewareHandler[], origin: string): Promise<Record<string, string>> {
+async function headersOf(middleware: readonly MiddlewareHandler[], origin: string): Promise<RawHeaders> {
   const app = new Hono();
   app.use(...middleware);
   app.get('/', () => new Response(null, { headers: READINESS_HEADERS }));
   const response = await app.request('/', origin === '' ? undefined : { headers: { origin } });
-  return Object.fromEntries(response.headers);
+  return [...response.headers].flat();
 }

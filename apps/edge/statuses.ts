@@ -11,8 +11,8 @@ import { createMemory, type Memory } from '../../lib/memory.ts';
 export interface Statuses {
   /** The readiness object as JSON text; null where there is no such programme for this viewer. */
   read(programId: string, viewer: Viewer): Promise<string | null>;
-  /** The same from what this process remembers, at once, and asks anew in time; undefined where it would have to ask first. */
-  peek(programId: string, viewer: Viewer): string | undefined;
+  /** Answers the same at each call, from what this process remembers, and asks anew in time; undefined where it would have to ask first. */
+  lookAt(programId: string, viewer: Viewer): () => string | undefined;
   /** Calls back when a programme may look different; answers how to stop that. */
   onChange(programId: string, listener: () => void): () => void;
   changed: Announcer['changed'];
@@ -58,9 +58,12 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
       if (!(await viewers.get(sightOf(viewer), () => maySee(db, programId, viewer)))) return null;
       return cache.read(programId, () => compute(programId));
     },
-    peek: (programId, viewer) => {
-      const sees = sights.peek(programId)?.peek(sightOf(viewer), () => maySee(db, programId, viewer));
-      return sees === true ? cache.peek(programId, () => compute(programId)) : undefined;
+    lookAt: (programId, viewer) => {
+      const sight = sightOf(viewer);
+      const seeAgain = () => maySee(db, programId, viewer);
+      const computeAgain = () => compute(programId);
+      return () =>
+        sights.peek(programId)?.peek(sight, seeAgain) === true ? cache.peek(programId, computeAgain) : undefined;
     },
     onChange: (programId, listener) => cache.onRing(programId, listener),
     changed: announcer.changed,

@@ -30,7 +30,7 @@ export function mediaMetrics(registry: Registry, watched: Watched): MediaMetrics
   gauge('bakehouse_media_cache_bytes', 'Bytes in the disk cache.', watched.cacheBytes);
   return {
     registry,
-    http: httpMetrics(registry),
+    http: httpMetrics(registry).observe,
     bakes: new Counter({
       name: 'bakehouse_media_bakes_total',
       help: 'Bakes ended, by outcome (done, resumed, failed, aborted) and error code.',

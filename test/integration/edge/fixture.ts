@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { createApp } from '../../../apps/edge/app.ts';
 import type { EdgeDeps } from '../../../apps/edge/deps.ts';
+import { listen } from '../../../apps/edge/listen.ts';
 import { createStatuses } from '../../../apps/edge/statuses.ts';
 import { createAnnouncer } from '../../../lib/announce.ts';
 import { createVerifier, issueToken } from '../../../lib/auth/tokens.ts';
@@ -60,11 +61,13 @@ interface CallInit {
   headers?: Record<string, string>;
 }
 
+type Call = (method: string, path: string, init?: CallInit) => Promise<Response>;
+
 export interface TestEdge {
   app: ReturnType<typeof createApp>;
   deps: EdgeDeps;
   db: Db;
-  call(method: string, path: string, init?: CallInit): Promise<Response>;
+  call: Call;
   /** The API as a client that keeps to its document sees it; `call` sends what no such client would. */
   api(as: Caller): Promise<Api>;
   /** Told of every statement that goes to Postgres. */
@@ -121,17 +124,7 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
     app,
     deps,
     db: database.db,
-    async call(method, path, { as, json, body, headers } = {}) {
-      return app.request(path, {
-        method,
-        headers: {
-          ...(as && { authorization: `Bearer ${await tokenFor(as)}` }),
-          ...(json !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body, duplex: 'half' }),
-      });
-    },
+    call: callBy((path, init) => app.request(path, init)),
     api: async (as) => createApi('http://edge.test', await tokenFor(as), { fetch: (request) => app.fetch(request) }),
     async close() {
       cache.close();
@@ -140,6 +133,25 @@ export async function startEdge(change: Env = {}, replace: Partial<EdgeDeps> = {
       await testDatabase.drop();
     },
   } satisfies Omit<TestEdge, 'onStatement'>);
+}
+
+const callBy =
+  (ask: (path: string, init: RequestInit) => Response | Promise<Response>): Call =>
+  async (method, path, { as, json, body, headers } = {}) =>
+    ask(path, {
+      method,
+      headers: {
+        ...(as && { authorization: `Bearer ${await tokenFor(as)}` }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body, duplex: 'half' }),
+    });
+
+/** The edge as its process serves it: on a socket, with what answers before the app. */
+export async function serve({ app }: TestEdge) {
+  const { url, close } = await listen(app, { host: '127.0.0.1', port: 0 });
+  return { url, call: callBy((path, init) => fetch(`${url}${path}`, init)), close: () => close(0) };
 }
 
 /** The problem that an answer must be, with its status. */

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Env } from '../../../lib/config/env.ts';
 import { assignments, organisations } from '../../../lib/db/schema/index.ts';
 import { createLogger } from '../../../lib/log.ts';
 import { anExercise } from '../../support/clinic.ts';
@@ -9,6 +12,7 @@ import {
   moveTo,
   people,
   problemOf,
+  serve,
   startEdge,
   statementsOf,
   type TestEdge,
@@ -18,6 +22,7 @@ import {
 const who = people();
 const ORIGIN = 'https://app.clinic.test';
 let edge: TestEdge;
+let served: Awaited<ReturnType<typeof serve>>;
 let exercise: string;
 /** Polls answered from memory are counted, but not logged: so the two ways can be told apart. */
 let logged = 0;
@@ -25,10 +30,14 @@ let logged = 0;
 beforeAll(async () => {
   const log = createLogger('edge', 'info', { write: () => void logged++ });
   edge = await startEdge({ CORS_ORIGIN: `${ORIGIN}, https://other.test`, TRUSTED_PROXIES: '1' }, { log });
+  served = await serve(edge);
   await edge.db.insert(organisations).values({ id: who.manager.org, name: 'A' });
   exercise = (await anExercise(edge.db, { orgId: who.manager.org })).id;
 });
-afterAll(() => edge.close());
+afterAll(async () => {
+  await served.close();
+  await edge.close();
+});
 
 async function aWatched() {
   const { programId, renderIds } = await aPublishedProgram(edge.db, who.manager.org, [exercise]);
@@ -41,7 +50,7 @@ async function poller(as: Caller, path: string) {
   const authorization = `Bearer ${await tokenFor(as)}`;
   return async (headers: Record<string, string> = {}, method = 'GET') => {
     const before = logged;
-    const answer = await edge.call(method, path, { headers: { authorization, ...headers } });
+    const answer = await served.call(method, path, { headers: { authorization, ...headers } });
     return { answer, remembered: logged === before };
   };
 }
@@ -58,7 +67,7 @@ const fromMemory = (poll: Awaited<ReturnType<typeof poller>>, headers: Record<st
 
 /** Everything an answer says but what is another with each. */
 const comparable = async ({ answer }: { answer: Response }) => {
-  const { 'x-request-id': id = '', ratelimit = '', ...headers } = Object.fromEntries(answer.headers);
+  const { 'x-request-id': id = '', ratelimit = '', date, ...headers } = Object.fromEntries(answer.headers);
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
   expect(ratelimit).toMatch(/^"token";r=\d+;t=\d+$/);
   return { status: answer.status, headers, text: await answer.text() };
@@ -134,6 +143,52 @@ describe('a poll that is answered from memory', () => {
   });
 });
 
+describe('a connection that several people share', () => {
+  /** Asks over one connection, as a proxy before us does. */
+  async function shared(path: string) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<unknown>();
+    const ask = async (...authorization: string[]) => {
+      const asking = request(`${served.url}${path}`, { agent });
+      asking.setHeader('authorization', authorization).end();
+      const [response] = (await once(asking, 'response')) as [IncomingMessage];
+      sockets.add(response.socket);
+      response.resume();
+      await once(response, 'end');
+      return response.statusCode;
+    };
+    return { ask, sockets, close: () => agent.destroy() };
+  }
+  const bearer = async (as: Caller) => `Bearer ${await tokenFor(as)}`;
+
+  it('answers each of them by their own token', async () => {
+    const { path } = await aWatched();
+    const { ask, sockets, close } = await shared(path);
+    try {
+      const [own, strange] = await Promise.all([bearer(who.patient), bearer({ ...who.patient, sub: 'patient-c' })]);
+      const statuses: unknown[] = [];
+      for (const authorization of [own, own, strange, own, 'Bearer a.b.c', own]) {
+        statuses.push(await ask(authorization));
+      }
+      expect(statuses).toEqual([200, 200, 404, 200, 401, 200]);
+      expect(sockets.size).toBe(1);
+    } finally {
+      close();
+    }
+  });
+
+  it('takes two tokens in one request for none', async () => {
+    const { path } = await aWatched();
+    const { ask, close } = await shared(path);
+    try {
+      const own = await bearer(who.patient);
+      expect([await ask(own), await ask(own), await ask(own, 'Bearer a.b.c')]).toEqual([200, 200, 401]);
+    } finally {
+      close();
+    }
+  });
+});
+
 describe('not answered from memory', () => {
   it.each([
     ['a wait', '?wait=0', {}, 'GET', 200],
@@ -176,52 +231,51 @@ describe('not answered from memory', () => {
   });
 });
 
+/** Another edge over the same database, with limits of its own. */
+async function withEdge(change: Env, use: (call: TestEdge['call']) => Promise<void>) {
+  const strict = await startEdge({ DATABASE_URL: edge.deps.config.DATABASE_URL, ...change });
+  const { call, close } = await serve(strict);
+  try {
+    await use(call);
+  } finally {
+    await close();
+    await strict.close();
+  }
+}
+
 describe('the limits', () => {
-  it('of a person hold for polls from memory, and are refused as ever', async () => {
-    const strict = await startEdge({ RATE_PER_TOKEN: '4', DATABASE_URL: edge.deps.config.DATABASE_URL });
-    try {
+  it('of a person hold for polls from memory, and are refused as ever', () =>
+    withEdge({ RATE_PER_TOKEN: '4' }, async (call) => {
       const { path } = await aWatched();
       const left: (string | undefined)[] = [];
       for (let nth = 0; nth < 4; nth++) {
-        const answer = await strict.call('GET', path, { as: who.patient });
+        const answer = await call('GET', path, { as: who.patient });
         left.push(/r=(\d)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
       }
       expect(left).toEqual(['3', '2', '1', '0']);
-      const beyond = await strict.call('GET', path, { as: who.patient });
+      const beyond = await call('GET', path, { as: who.patient });
       expect(await problemOf(beyond)).toMatchObject({ httpStatus: 429, code: 'too_many_requests' });
       expect(beyond.headers.get('x-frame-options')).toBe('DENY');
-    } finally {
-      await strict.close();
-    }
-  });
+    }));
 
   it('of an address hold for polls from memory, and so does the one of guesses', async () => {
-    const strict = await startEdge({
-      ...{ RATE_PER_ADDRESS: '3', TRUSTED_PROXIES: '1', DATABASE_URL: edge.deps.config.DATABASE_URL },
-    });
-    try {
-      const { path } = await aWatched();
-      const from = async (address: string, headers = {}) =>
-        (await strict.call('GET', path, { as: who.patient, headers: { 'x-forwarded-for': address, ...headers } }))
-          .status;
+    const { path } = await aWatched();
+    const asks =
+      (call: TestEdge['call']) =>
+      async (address: string, headers: Record<string, string> = {}) =>
+        (await call('GET', path, { as: who.patient, headers: { 'x-forwarded-for': address, ...headers } })).status;
+    await withEdge({ RATE_PER_ADDRESS: '3', TRUSTED_PROXIES: '1' }, async (call) => {
+      const from = asks(call);
       expect([await from('1.1.1.1'), await from('1.1.1.1'), await from('1.1.1.1'), await from('1.1.1.1')]).toEqual([
         200, 200, 200, 429,
       ]);
       expect(await from('2.2.2.2')).toBe(200);
-    } finally {
-      await strict.close();
-    }
-    const guessed = await startEdge({ TRUSTED_PROXIES: '1', DATABASE_URL: edge.deps.config.DATABASE_URL });
-    try {
-      const { path } = await aWatched();
-      const from = async (address: string, headers = {}) =>
-        (await guessed.call('GET', path, { as: who.patient, headers: { 'x-forwarded-for': address, ...headers } }))
-          .status;
+    });
+    await withEdge({ TRUSTED_PROXIES: '1' }, async (call) => {
+      const from = asks(call);
       expect(await from('6.6.6.6')).toBe(200);
       for (let nth = 0; nth < 60; nth++) await from('6.6.6.6', { authorization: `Bearer guess-${nth}` });
       expect([await from('6.6.6.6'), await from('7.7.7.7')]).toEqual([429, 200]);
-    } finally {
-      await guessed.close();
-    }
+    });
   });
 });
