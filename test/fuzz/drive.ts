@@ -63,6 +63,7 @@ function remember({ known }: Scene, { operation }: PlannedRequest, text: string)
     createProgram: 'program',
     copyProgram: 'program',
     createSession: 'session',
+    createWebhookEndpoint: 'endpoint',
   }[operation.operationId ?? ''];
   const { id } = JSON.parse(text) as { id?: string };
   if (kind !== undefined && id !== undefined) known[kind]?.push(id);

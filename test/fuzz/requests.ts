@@ -44,6 +44,7 @@ const NAMES: Record<string, string> = {
   cursor: 'program',
   patientId: 'patient',
   token: 'webhookToken',
+  url: 'hook',
 };
 /** An answer that is waited for costs the run its time and shows nothing more. */
 const SHORT: Record<string, fc.Arbitrary<unknown>> = { wait: fc.constantFrom(0, 0, 0, 1) };

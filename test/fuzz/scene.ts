@@ -146,5 +146,7 @@ async function seed(edge: TestEdge, who: ReturnType<typeof people>): Promise<Rec
     endpoint: endpoints.map(({ id }) => id),
     delivery: deliveries.map(({ id }) => id),
     patient: [who.patient.sub, who.otherPatient.sub, 'somebody'],
+    // Of a name that no resolver has to be asked for.
+    hook: ['https://127.0.0.1:9/hooks'],
   };
 }
