@@ -1,19 +1,11 @@
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as drizzleMigrate } from 'drizzle-orm/node-postgres/migrator';
 import { Client } from 'pg';
+import { PROJECT_ROOT } from '../project-root.ts';
 
 /** Serialises migrations of several processes that start at once; any constant not used elsewhere will do. */
 const MIGRATION_LOCK = 0x62616b65;
-
-/** The folder of the SQL migrations, beside the sources or beside the build output. */
-function migrationsFolder(): string {
-  const candidates = ['../../drizzle', '../../../drizzle'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
-  const found = candidates.find((path) => existsSync(`${path}/meta/_journal.json`));
-  if (!found) throw new Error(`no migrations found; looked in ${candidates.join(' and ')}`);
-  return found;
-}
 
 /** Brings the database to the newest schema; safe to run from several processes at once. */
 export async function migrate(databaseUrl: string): Promise<void> {
@@ -23,7 +15,9 @@ export async function migrate(databaseUrl: string): Promise<void> {
   await client.connect();
   try {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await drizzleMigrate(drizzle(client), { migrationsFolder: migrationsFolder() });
+    await drizzleMigrate(drizzle(client), {
+      migrationsFolder: fileURLToPath(new URL('drizzle', PROJECT_ROOT)),
+    });
   } finally {
     await client.end();
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { PROJECT_ROOT } from '../project-root.ts';
 
 const SetupFile = z.object({ redisUrl: z.string() });
 
@@ -8,7 +9,7 @@ const SetupFile = z.object({ redisUrl: z.string() });
  * on PATH. For use where REDIS_URL is not set.
  */
 export async function redisFromSetup(
-  file: string | URL = new URL('../../.bakehouse/services.json', import.meta.url),
+  file: string | URL = new URL('.bakehouse/services.json', PROJECT_ROOT),
 ): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : SetupFile.parse(JSON.parse(text)).redisUrl;

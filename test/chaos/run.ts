@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { z } from 'zod';
+import { nodeArgs } from '../../apps/cli/stack/app-process.ts';
 import { loadMediaConfig } from '../../lib/config/media.ts';
 import { calm, perform, type Scene } from './actions.ts';
 import { openBunny } from './bunny.ts';
@@ -147,9 +147,8 @@ const reconcileReport = z.looseObject({ deleted: z.int() });
 
 /** As an operator does it, with the command; answers how many videos it deleted. Throws where it could not do all. */
 async function reconcile(fleet: Fleet): Promise<number> {
-  const main = fileURLToPath(new URL('../../apps/cli/main.ts', import.meta.url));
   const args = ['reconcile', '--json', '--grace', String(RECONCILE_GRACE_MS)];
-  const { stdout } = await execa(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
+  const { stdout } = await execa(process.execPath, [...nodeArgs('cli'), ...args], {
     env: { ...fleet.commandEnv, BAKEHOUSE_DATA_DIR: fleet.dataDir } as Record<string, string>,
     extendEnv: false,
     timeout: 60_000,

@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterEach } from 'vitest';
 import type { Env } from '../../lib/config/env.ts';
+import { built } from './built.ts';
 import { waitFor } from './wait.ts';
 
 /**
@@ -18,8 +18,7 @@ export function useAppProcesses({ until = afterEach as (end: () => Promise<void>
   });
 
   const spawnApp = (app: string, env: Env) => {
-    const main = fileURLToPath(new URL(`../../apps/${app}/main.ts`, import.meta.url));
-    const child = execa(process.execPath, ['--import', 'tsx', main], {
+    const child = execa(process.execPath, [built(`apps/${app}/main.ts`)], {
       env: { PATH: process.env.PATH, ...env },
       extendEnv: false,
       reject: false,

@@ -7,6 +7,7 @@ import { migrate } from '../../lib/db/migrate.ts';
 import { checkToolchain, type Toolchain } from '../../lib/ffmpeg/capabilities.ts';
 import { findFfmpeg } from '../../lib/services/find-ffmpeg.ts';
 import { removeServiceData, startServices } from '../../lib/services/start-services.ts';
+import { buildInto } from './build.ts';
 import { silentLog } from './log.ts';
 
 declare module 'vitest' {
@@ -19,6 +20,8 @@ declare module 'vitest' {
     redisUrl: string;
     /** The machine's ffmpeg, looked at once for all: the look starts it seven times. */
     toolchain: Toolchain;
+    /** Where the project is built, to start its programs from; see `built`. */
+    buildDir: string;
     /** Removed with everything in it when the run ends. */
     runDir: string;
   }
@@ -35,11 +38,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // mkdtemp makes it 0700. Where we are root, Postgres runs as another account and must pass through.
   await chmod(runDir, 0o711);
   const dataDir = join(runDir, 'services');
+  const buildDir = join(runDir, 'project');
   const removeAll = async () => {
     await removeServiceData(dataDir);
     await rm(runDir, { recursive: true, force: true });
   };
   try {
+    await buildInto(buildDir);
     const services = await startServices({ dataDir, path: process.env.PATH, durable: false, log: silentLog });
     const tearDown = async () => {
       await services.stop();
@@ -55,6 +60,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('databaseTemplate', TEMPLATE);
     project.provide('redisUrl', services.redisUrl);
     project.provide('runDir', runDir);
+    project.provide('buildDir', buildDir);
     const { FFMPEG_PATH, FFPROBE_PATH, PATH } = process.env;
     project.provide('toolchain', await checkToolchain(findFfmpeg({ FFMPEG_PATH, FFPROBE_PATH, PATH })));
     return tearDown;

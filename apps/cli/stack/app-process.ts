@@ -25,8 +25,8 @@ const LONGEST_PAUSE_MS = 10_000;
 const STEADY_MS = 30_000;
 const TAIL_BYTES = 2_000;
 
-/** The sources run through tsx, the build output as it is. */
-function command(app: AppName): string[] {
+/** What Node is given to run an app: of the sources through tsx where we run from those, else of the build output. */
+export function nodeArgs(app: AppName | 'cli'): string[] {
   const here = fileURLToPath(import.meta.url);
   const fromSource = here.endsWith('.ts');
   const main = fileURLToPath(new URL(`../../${app}/main.${fromSource ? 'ts' : 'js'}`, import.meta.url));
@@ -45,7 +45,7 @@ export async function startApp(options: { app: AppName; env: Env; logDir: string
   const stopping = new AbortController();
 
   const launch = () => {
-    const child = execa(process.execPath, command(app), {
+    const child = execa(process.execPath, nodeArgs(app), {
       env: env as Record<string, string>,
       extendEnv: false,
       stdin: 'ignore',

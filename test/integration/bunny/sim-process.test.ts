@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { createStreamClient } from '../../../lib/bunny/stream-client.ts';
+import { built } from '../../support/built.ts';
 import { makeClip } from '../../support/ffmpeg.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -15,7 +16,7 @@ const keys = {
   BUNNY_STORAGE_READ_KEY: 'storage-read-key-0123456789',
 };
 const start = (env: Record<string, string>) =>
-  execa(process.execPath, ['--import', 'tsx', 'apps/bunny-sim/main.ts'], {
+  execa(process.execPath, [built('apps/bunny-sim/main.ts')], {
     extendEnv: false,
     env: { PATH: process.env.PATH ?? '', ...env },
     reject: false,

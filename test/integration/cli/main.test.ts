@@ -1,13 +1,14 @@
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { exerciseRenders } from '../../../lib/db/schema/index.ts';
+import { built } from '../../support/built.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
 import { aRender } from './renders.ts';
 
 const database = useTestDatabase();
 
 const bakehouse = (script: string, databaseUrl: string) =>
-  execa('bash', ['-o', 'pipefail', '-c', script.replace('bakehouse', 'node --import tsx apps/cli/main.ts')], {
+  execa('bash', ['-o', 'pipefail', '-c', script.replace('bakehouse', `node ${built('apps/cli/main.ts')}`)], {
     env: { DATABASE_URL: databaseUrl },
     reject: false,
   });

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../lib/errors.ts';
 import { createSender } from '../../../lib/outbound/send.ts';
 import { type Address, createTargetGuard, type TargetRules } from '../../../lib/outbound/target.ts';
+import { built } from '../../support/built.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 
@@ -45,7 +46,7 @@ const nameServer = (...answers: string[]) => {
 async function sendTrusting(certificate: string, urls: readonly string[]): Promise<unknown> {
   const file = join(await makeTempDir(), 'trusted.pem');
   await writeFile(file, certificate);
-  const lib = (name: string) => JSON.stringify(new URL(`../../../lib/outbound/${name}.ts`, import.meta.url).href);
+  const lib = (name: string) => JSON.stringify(built(`lib/outbound/${name}.ts`));
   const script = `
     import { createSender } from ${lib('send')};
     import { createTargetGuard } from ${lib('target')};
@@ -55,7 +56,7 @@ async function sendTrusting(certificate: string, urls: readonly string[]): Promi
     for (const url of ${JSON.stringify(urls)})
       answers.push(await post(url, {}, '{}', new AbortController().signal).then(({ status }) => status, ({ code }) => code));
     console.log(JSON.stringify(answers));`;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const args = ['--input-type=module', '--eval', script];
   const { stdout } = await execa(process.execPath, args, { env: { NODE_EXTRA_CA_CERTS: file } });
   return JSON.parse(stdout);
 }

@@ -7,6 +7,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { processBirth } from '../../../lib/services/process-birth.ts';
 import { removeServiceData, type Services, startServices } from '../../../lib/services/start-services.ts';
+import { built } from '../../support/built.ts';
 import { silentLog } from '../../support/log.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -168,8 +169,8 @@ describe('a run that is killed', () => {
   }
 
   async function startElsewhere() {
-    const script = new URL('./services-process.ts', import.meta.url).pathname;
-    const run = execa(process.execPath, ['--import', 'tsx', script, dataDir], { reject: false, buffer: false });
+    const script = built('test/integration/services/services-process.ts');
+    const run = execa(process.execPath, [script, dataDir], { reject: false, buffer: false });
     const [line] = await once(createInterface({ input: run.stdout }), 'line');
     return { run, started: JSON.parse(String(line)) as Started };
   }

@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Env } from '../../../lib/config/env.ts';
 import { useAppProcesses } from '../../support/app-process.ts';
+import { built } from '../../support/built.ts';
 import { testRedis } from '../../support/redis.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -111,9 +111,9 @@ describe('media', { timeout: 150_000 }, () => {
   });
 
   it('out of disk: fails in a way that may pass, leaves nothing half made, and works once there is room', async () => {
-    const main = fileURLToPath(new URL('../../../apps/media/main.ts', import.meta.url));
+    const main = built('apps/media/main.ts');
     // No file of more than 50 kB (in blocks of 512 bytes) for it and its ffmpegs.
-    const limited = execa('sh', ['-c', 'ulimit -f 100; exec "$0" --import tsx "$1"', process.execPath, main], {
+    const limited = execa('sh', ['-c', 'ulimit -f 100; exec "$0" "$1"', process.execPath, main], {
       env: { PATH: process.env.PATH, ...env },
       ...{ extendEnv: false, reject: false, timeout: 60_000, killSignal: 'SIGKILL' },
     });
