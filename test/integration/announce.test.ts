@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createAnnouncer } from '../../lib/announce.ts';
 import { silentLog } from '../support/log.ts';
 import { useTestDatabase } from '../support/test-db.ts';
@@ -11,12 +11,19 @@ const aBell = () => {
 };
 const ids = ['a', 'b', 'c'].map((digit) => `${digit.repeat(8)}-0000-7000-8000-000000000000`);
 
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe('an announcer', () => {
   it('says at once what was changed, and together what may be said soon', async () => {
     const { rings, bell } = aBell();
     const announcer = createAnnouncer(database.db, bell, silentLog);
     const [a = '', b = '', c = ''] = ids;
+    // What is gathered must not become due before the rest is said.
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
     announcer.changedSoon({ programs: [a] });
+    vi.useRealTimers();
     announcer.changedSoon({ programs: [b, a] });
     await announcer.changed({ programs: [c] });
     expect(rings).toEqual([[c]]);

@@ -1,5 +1,5 @@
 import { SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { listen } from '../../../apps/edge/listen.ts';
 import type { Env } from '../../../lib/config/env.ts';
 import { OPS_PASSWORD, people, problemOf, startEdge, type TestEdge, tokenFor } from './fixture.ts';
@@ -13,6 +13,9 @@ beforeAll(async () => {
   edge = await startEdge({ TRUSTED_PROXIES: '1' });
 });
 afterAll(() => edge.close());
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const post = (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}, to = edge) =>
   to.call('POST', path, {
@@ -47,6 +50,7 @@ describe('the login', () => {
   });
 
   it('with the password opens the pages by a cookie that holds no password, for a working day', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
     const answer = await logIn(right);
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/ops/queues']);
     const { name, value, pair, attributes } = cookieOf(answer);

@@ -56,7 +56,8 @@ describe('a preview of a publish', () => {
 
   it('foretells the time by what bakes took, and by what is queued before', async () => {
     const [render] = await edge.db.select().from(exerciseRenders).limit(1);
-    const at = (seconds: number) => new Date(Date.now() - 900_000 + seconds * 1_000);
+    const start = Date.now() - 900_000;
+    const at = (seconds: number) => new Date(start + seconds * 1_000);
     const event = (
       fromStatus: 'pending' | 'rendering' | 'transcoding',
       toStatus: 'rendering' | 'transcoding' | 'ready',
