@@ -117,14 +117,14 @@ describe('a bake', () => {
 describe('what is paid for', () => {
   it('encodes no segment again for another dose, and none for another language', async () => {
     await media.bake(requestFor(source, { reps: 2, sets: 2, restSeconds: 2 }));
-    const more = requestFor(source, { reps: 5, sets: 3, restSeconds: 8 });
+    const more = requestFor(source, { reps: 3, sets: 3, restSeconds: 4 });
     expect((await media.bake(more)).done.segments.encoded).toBe(0);
     const german = requestFor(source, { reps: 2, sets: 2, restSeconds: 2, language: 'de' });
     expect((await media.bake(german)).done.segments.encoded).toBe(0);
   });
 
   it('makes the same master byte by byte, in another process with nothing cached', async () => {
-    const request = requestFor(source, { reps: 4, tempo: { out: 1.3, hold: 0.5, back: 0.7, pause: null } });
+    const request = requestFor(source, { reps: 2, tempo: { out: 1.3, hold: 0.5, back: 0.7, pause: null } });
     const here = await media.bake(request);
     await media.sim.storage.delete(new URL(here.done.manifestUrl).pathname.slice(1));
     const other = await startMedia({ MEDIA_ENCODERS: '1' }, { sim: media.sim });
@@ -158,7 +158,7 @@ describe('what is paid for', () => {
 
 describe('an interrupted attempt', () => {
   it('is continued with what storage and Bunny have: no second bake, no second video', async () => {
-    const request = requestFor(source, { reps: 3 });
+    const request = requestFor(source, { reps: 1 });
     const { done } = await media.bake(request);
     const resume = { masterSha256: done.masterSha256, videoGuid: done.videoGuid };
     const again = await media.bake({ ...request, resume });
@@ -171,7 +171,7 @@ describe('an interrupted attempt', () => {
   });
 
   it('fills the empty video that was made before, and makes a new one where that is gone', async () => {
-    const request = requestFor(source, { reps: 4 });
+    const request = requestFor(source, { reps: 1, loudness: -15 });
     const first = await media.bake(request);
     const resume = (videoGuid: string) => ({ masterSha256: first.done.masterSha256, videoGuid });
     const empty = await media.sim.stream.create({ title: 'made before the crash' });
@@ -186,7 +186,7 @@ describe('an interrupted attempt', () => {
   });
 
   it('bakes again where the manifest is missing, and still fills the same video', async () => {
-    const request = requestFor(source, { reps: 5 });
+    const request = requestFor(source, { reps: 1, loudness: -17 });
     const { done } = await media.bake(request);
     await media.sim.storage.delete(new URL(done.manifestUrl).pathname.slice(1));
     const resume = { masterSha256: done.masterSha256, videoGuid: done.videoGuid };

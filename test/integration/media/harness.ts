@@ -72,7 +72,7 @@ export function requestFor(
 ): ComposeRequest {
   const recipe = normaliseRecipe(
     aRecipe({
-      source: { sha256: source.sha256, startMs: 0, turnMs: 500, endMs: 1000 },
+      source: { sha256: source.sha256, startMs: 0, turnMs: 250, endMs: 500 },
       ...{ sets: 1, reps: 2, leadInSeconds: 1, cues: 'beeps' },
       ...change,
     }),
