@@ -44,14 +44,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(runDir, { recursive: true, force: true });
   };
   try {
-    await buildInto(buildDir);
     const services = await startServices({ dataDir, path: process.env.PATH, durable: false, log: silentLog });
     const tearDown = async () => {
       await services.stop();
       await removeAll();
     };
     try {
-      await makeTemplate(services.databaseUrl);
+      await Promise.all([buildInto(buildDir), makeTemplate(services.databaseUrl)]);
     } catch (error) {
       await services.stop();
       throw error;
