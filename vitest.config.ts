@@ -18,8 +18,10 @@ export default defineConfig({
   test: {
     include: ['test/{unit,integration,e2e}/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
-    // One process per file: a leaked timer, socket or child of one file cannot colour another.
     pool: 'forks',
+    // A worker loads the program once, not once a file, which was a fifth of the run. So files share a process: what one
+    // leaves behind (a timer, a listener, a child) is a defect of it that shows.
+    isolate: false,
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
     // For a test that hangs, not for how fast anything is: real encoders share two cores with another file's.

@@ -32,7 +32,8 @@ describe('a token that was verified', () => {
     const mine = await token();
     expect(known(mine)).toBeUndefined();
     expect(await Promise.all([verify(mine), verify(mine)])).toEqual([ops, ops]);
-    expect([await verify(mine), known(mine), seen.looks]).toEqual([ops, ops, 1]);
+    const verified = { who: ops, until: Date.now() + 30_000 };
+    expect([await verify(mine), known(mine), seen.looks]).toEqual([ops, verified, 1]);
     await vi.advanceTimersByTimeAsync(30_000);
     expect(known(mine)).toBeUndefined();
     expect(await verify(mine)).toEqual(ops);
@@ -52,6 +53,7 @@ describe('a token that was verified', () => {
     const { verify, known } = remembered();
     const mine = await token(10);
     await verify(mine);
+    expect(known(mine)?.until).toBe(Math.floor(Date.now() / 1_000) * 1_000 + 10_000);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(known(mine)).toBeUndefined();
     expect(await verify(mine)).toEqual(ops);
