@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import { z } from 'zod';
 
 /** Part of every hash: raise it when the same recipe would bake to something a patient sees or hears differently. */
@@ -148,21 +147,34 @@ export function normaliseRecipe(input: RecipeInput): Recipe {
  */
 export const canonicalRecipe = (input: RecipeInput): string => canonicalText(normaliseRecipe(input));
 
-function canonicalText({ tempo, restSeconds, leadInSeconds, loudness, ...rest }: Recipe): string {
-  const text = canonicalize({
-    ...rest,
-    tempoMs: {
-      out: ms(tempo.out ?? 0),
-      hold: ms(tempo.hold ?? 0),
-      back: ms(tempo.back ?? 0),
-      pause: ms(tempo.pause ?? 0),
-    },
-    restMs: ms(restSeconds),
+/**
+ * `JSON.stringify` writes numbers and strings as RFC 8785 asks, and keys in the order in which they are put down: here in
+ * that of the alphabet. A publish writes a thousand, and a library that sorts each object takes ten times as long.
+ */
+function canonicalText(recipe: Recipe): string {
+  const { version, exerciseId, language, source, sets, reps, sides, cues, ...lengths } = recipe;
+  const { tempo, restSeconds, leadInSeconds, loudness, clips, ...forgotten } = lengths;
+  forgotten satisfies Record<keyof typeof forgotten, never>;
+  return JSON.stringify({
+    clips: Object.fromEntries(Object.entries(clips).sort(([a], [b]) => (a < b ? -1 : 1))),
+    cues,
+    exerciseId,
+    language,
     leadInMs: ms(leadInSeconds),
     loudnessTenths: Math.round(loudness * 10),
+    reps,
+    restMs: ms(restSeconds),
+    sets,
+    sides,
+    source: { endMs: source.endMs, sha256: source.sha256, startMs: source.startMs, turnMs: source.turnMs },
+    tempoMs: {
+      back: ms(tempo.back ?? 0),
+      hold: ms(tempo.hold ?? 0),
+      out: ms(tempo.out ?? 0),
+      pause: ms(tempo.pause ?? 0),
+    },
+    version,
   });
-  if (text === undefined) throw new TypeError('a recipe is always an object');
-  return text;
 }
 
 /** SHA-256 of the canonical recipe: 64 lower-case hex digits. */

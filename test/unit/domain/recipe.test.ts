@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -97,6 +98,15 @@ describe('recipe hash', () => {
         const once = normaliseRecipe(recipe);
         expect(normaliseRecipe(once)).toEqual(once);
         expect(recipeHash(once)).toBe(recipeHash(recipe));
+      }),
+    );
+  });
+
+  it('hashes canonical JSON, whatever the order of the keys', () => {
+    fc.assert(
+      fc.property(recipeInput, fc.boolean(), (recipe, flip) => {
+        const text = canonicalRecipe(shuffleKeys(recipe, flip) as RecipeInput);
+        expect(text).toBe(canonicalize(JSON.parse(text)));
       }),
     );
   });
