@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { v7 as uuidv7 } from 'uuid';
 import type { QueuedRender } from '../domain/render-states.ts';
@@ -126,46 +127,56 @@ async function publish(
       update sessions s set status = 'published', published_at = now(), updated_at = now()
        where ${scope} and s.status = 'draft'`);
     const missing = await linkItems(tx, items, language);
-    if (missing.length > 0) {
-      inserted = await insertMissing(tx, missing, language, by);
-      await linkItems(tx, missing, language);
-    }
+    if (missing.length > 0) inserted = await insertMissing(tx, missing, language, by);
+    const hashes = new Set(inserted.map(({ recipeHash }) => recipeHash));
+    const insertedByOthers = missing.filter(({ hash }) => !hashes.has(hash));
+    if (insertedByOthers.length > 0) await linkItems(tx, insertedByOthers, language);
   }
   const ofThese = sql`r.id in (${rendersIn(scope)})`;
-  const requeued = await startGeneration(tx, ofThese, {
-    from: 'failed',
-    cause: 'republished',
-    forgetVideo: true,
-    by,
-  });
+  let counts = await countRenders(tx, scope);
+  let requeued: QueuedRender[] = [];
+  // Looking for them costs more than counting, and hardly any publish finds one.
+  if (counts.failed > 0) {
+    requeued = await startGeneration(tx, ofThese, { from: 'failed', cause: 'republished', forgetVideo: true, by });
+    counts = await countRenders(tx, scope);
+  }
   const bumped = await bumpAwaited(tx, ofThese);
   const queued = [...inserted, ...requeued];
-  return { counts: await countRenders(tx, scope), queued, touched: [...queued, ...bumped] };
+  return { counts, queued, touched: [...queued, ...bumped] };
 }
 
 /**
  * Links items to the renders that there are; answers the items whose render there is not. What is there already is found
  * by its hash alone: its recipe, by far the most of it, never goes to Postgres.
+ *
+ * A subselect finds each one by its key, whatever the planner expects: of a join it may make a look at the whole table.
  */
 async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<ResolvedItem[]> {
-  const given = items.map(({ itemId, exerciseId, hash }) => ({ item_id: itemId, exercise_id: exerciseId, hash }));
-  const linked = await rows<{ id: string }>(
+  const given = items.map(({ exerciseId, hash, itemId }) => ({ item_id: itemId, exercise_id: exerciseId, hash }));
+  const absent = await rows<{ item_id: string }>(
     tx,
-    sql`
-    update session_items i set render_id = r.id
-      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given(item_id uuid, exercise_id uuid, hash text)
-      join exercise_renders r on r.exercise_id = given.exercise_id and r.recipe_hash = given.hash and r.language = ${language}
-     where i.id = given.item_id
-    returning i.id`,
+    sql`with found as materialized (
+      select given.item_id,
+             (select r.id from exercise_renders r
+               where r.exercise_id = given.exercise_id and r.recipe_hash = given.hash and r.language = ${language}) as render_id
+        from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given(item_id uuid, exercise_id uuid, hash text)
+    ), linked as (
+      update session_items i set render_id = found.render_id
+        from found where i.id = found.item_id and found.render_id is not null
+    )
+    select item_id from found where render_id is null`,
   );
-  const ids = new Set(linked.map(({ id }) => id));
-  return items.filter(({ itemId }) => !ids.has(itemId));
+  const ids = new Set(absent.map(({ item_id: id }) => id));
+  return items.filter(({ itemId }) => ids.has(itemId));
 }
 
+const ID_BYTES = 16;
+
 /**
- * Inserts the renders that do not exist yet, with their first history row and their place in the fair order: one round
- * after the other in playing order, so that what comes first is ready first. Inserted by hash, so that two publishes of
- * the same recipes lock them in the same order.
+ * Inserts the renders that do not exist yet, with their first history row and their place in the fair order, and links
+ * their items: one round after the other in playing order, so that what comes first is ready first. Inserted by hash, so
+ * that two publishes of the same recipes lock them in the same order. What another publish has inserted meanwhile is
+ * left out, and its items are not linked.
  */
 async function insertMissing(
   tx: Executor,
@@ -174,31 +185,39 @@ async function insertMissing(
   by: string,
 ): Promise<QueuedRender[]> {
   const distinct = [...new Map(items.map((item) => [item.hash, item])).values()];
-  const given = distinct.map((item, nth) => ({
-    id: uuidv7(),
+  // Asking the system for sixteen bytes takes as long as for thousands.
+  const random = randomBytes(ID_BYTES * distinct.length);
+  const idOf = new Map(
+    distinct.map(({ hash }, nth) => [hash, uuidv7({ random: random.subarray(ID_BYTES * nth, ID_BYTES * (nth + 1)) })]),
+  );
+  const given = distinct.map(({ exerciseId, hash, recipe }, nth) => ({
+    id: idOf.get(hash),
     nth,
-    exercise_id: item.exerciseId,
-    hash: item.hash,
-    recipe: item.recipe,
+    exercise_id: exerciseId,
+    hash,
+    recipe,
   }));
+  const players = items.map(({ itemId, hash }) => ({ item_id: itemId, render_id: idOf.get(hash) }));
   const inserted = await rows<{ id: string; recipe_hash: string; generation: number }>(
     tx,
-    sql`with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as x(id uuid, nth int, exercise_id uuid, hash text, recipe jsonb)
-    ), next as materialized (
+    sql`with next as materialized (
       select ${virtualNow} as round, ${nextTag(sql`${by}::text`)} as tag
     ), inserted as (
       insert into exercise_renders (id, exercise_id, recipe_hash, language, recipe, fair_key, enqueued_round, fair_tag)
-      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, next.round,
-             next.tag - 1 + row_number() over (order by g.nth)
-        from given g cross join next
-       where not exists (select from exercise_renders r where r.exercise_id = g.exercise_id and r.recipe_hash = g.hash and r.language = ${language})
+      select g.id, g.exercise_id, g.hash, ${language}, g.recipe, ${by}, next.round, next.tag + g.nth
+        from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(id uuid, nth int, exercise_id uuid, hash text, recipe jsonb)
+       cross join next
        order by g.hash
       on conflict on constraint exercise_renders_key do nothing
-      returning *
+      returning id, recipe_hash, generation, status, attempts
     ), logged as (
       insert into render_events (render_id, generation, to_status, attempt, cause)
       select id, generation, status, attempts, 'published' from inserted
+    ), linked as (
+      update session_items i set render_id = inserted.id
+        from jsonb_to_recordset(${JSON.stringify(players)}::jsonb) as p(item_id uuid, render_id uuid)
+        join inserted on inserted.id = p.render_id
+       where i.id = p.item_id
     )
     select id, recipe_hash, generation from inserted`,
   );

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Recipe } from '../domain/recipe.ts';
-import { type Resolution, resolveRecipe } from '../domain/resolve.ts';
+import { type Resolution, type ResolveInput, resolveRecipe } from '../domain/resolve.ts';
 import type { Issue } from '../errors.ts';
 import type { Executor } from './client.ts';
 import { rows } from './rows.ts';
@@ -21,56 +21,51 @@ export interface ResolvedItems {
 }
 
 interface ItemRow extends Record<string, unknown> {
-  item_id: string;
+  id: string;
   session_title: string;
   position: number;
   exercise_id: string;
-  dose: Parameters<typeof resolveRecipe>[0]['dose'];
+  dose: ResolveInput['dose'];
+}
+
+interface ExerciseRow extends Record<string, unknown> {
+  id: string;
   rep_marks: RepMarks;
   sha256: string | null;
   duration_ms: number | null;
-}
-
-interface ClipRow extends Record<string, unknown> {
-  exercise_id: string;
-  language: string;
-  name: string;
-  sha256: string;
+  clips: ResolveInput['clips'];
 }
 
 /**
  * Turns every item of the sessions that `scope` selects (as `s`) into its recipe, in playing order: two statements
- * however many there are.
+ * however many there are. What an exercise brings is read once, not with each of its items.
  */
 export async function resolveItems(db: Executor, scope: SQL, language: string): Promise<ResolvedItems> {
   const found = await rows<ItemRow>(
     db,
-    sql`select i.id as item_id, s.title as session_title, i.position, i.exercise_id, i.dose, e.rep_marks, src.sha256, src.duration_ms
-          from sessions s
-          join session_items i on i.session_id = s.id
-          join exercises e on e.id = i.exercise_id
-          left join lateral (select sha256, duration_ms from exercise_sources where exercise_id = e.id order by created_at desc limit 1) src on true
+    sql`select i.id, s.title as session_title, i.position, i.exercise_id, i.dose
+          from sessions s join session_items i on i.session_id = s.id
          where ${scope}
          order by s.position, i.position`,
   );
-  const clips = await rows<ClipRow>(
+  const exerciseIds = [...new Set(found.map((item) => item.exercise_id))];
+  const exercises = await rows<ExerciseRow>(
     db,
-    sql`select c.exercise_id, c.language, c.name, c.sha256 from cue_clips c
-         where c.exercise_id in (select i.exercise_id from session_items i join sessions s on s.id = i.session_id where ${scope})`,
+    sql`select e.id, e.rep_marks, src.sha256, src.duration_ms,
+               (select coalesce(jsonb_agg(jsonb_build_object('language', c.language, 'name', c.name, 'sha256', c.sha256)), '[]')
+                  from cue_clips c where c.exercise_id = e.id) as clips
+          from exercises e
+          left join lateral (select sha256, duration_ms from exercise_sources where exercise_id = e.id order by created_at desc limit 1) src on true
+         where e.id = any(${sql.param(exerciseIds)}::uuid[])`,
   );
-  const clipsOf = new Map<string, ClipRow[]>();
-  for (const clip of clips) {
-    const known = clipsOf.get(clip.exercise_id);
-    if (known) known.push(clip);
-    else clipsOf.set(clip.exercise_id, [clip]);
-  }
+  const exerciseOf = new Map(exercises.map((exercise) => [exercise.id, exercise]));
   const items: ResolvedItem[] = [];
   const problems: Issue[] = [];
   for (const item of found) {
-    const resolution = resolve(item, language, clipsOf.get(item.exercise_id) ?? []);
+    const resolution = resolve(item, language, exerciseOf.get(item.exercise_id));
     if (resolution.ok) {
       const { recipe, hash } = resolution;
-      items.push({ itemId: item.item_id, exerciseId: item.exercise_id, recipe, hash });
+      items.push({ itemId: item.id, exerciseId: item.exercise_id, recipe, hash });
     } else {
       const path = `${item.session_title}, item ${item.position + 1}`;
       problems.push({ path, message: resolution.sentence, code: resolution.code });
@@ -79,13 +74,8 @@ export async function resolveItems(db: Executor, scope: SQL, language: string): 
   return { items, problems };
 }
 
-const resolve = (item: ItemRow, language: string, clips: readonly ClipRow[]): Resolution =>
-  resolveRecipe({
-    exerciseId: item.exercise_id,
-    language,
-    dose: item.dose,
-    source:
-      item.sha256 === null || item.duration_ms === null ? null : { sha256: item.sha256, durationMs: item.duration_ms },
-    marks: item.rep_marks,
-    clips,
-  });
+function resolve({ exercise_id: exerciseId, dose }: ItemRow, language: string, exercise?: ExerciseRow): Resolution {
+  const { sha256 = null, duration_ms: durationMs = null, rep_marks: marks = {}, clips = [] } = exercise ?? {};
+  const source = sha256 === null || durationMs === null ? null : { sha256, durationMs };
+  return resolveRecipe({ exerciseId, language, dose, source, marks, clips });
+}
