@@ -34,7 +34,7 @@ const LIVE = [...TO_BE_TAKEN, 'active', 'delayed'] as const;
 const TO_BE_TAKEN_STATES = new Set<string>(TO_BE_TAKEN);
 
 /** Jobs per exchange with Redis: few enough to be answered well within the deadline. */
-const BATCH = 500;
+const BATCH = 250;
 
 function* batches<T>(all: readonly T[]): Generator<T[]> {
   for (let at = 0; at < all.length; at += BATCH) yield all.slice(at, at + BATCH);
@@ -116,15 +116,18 @@ export function createMirror({ queue, rows, log, deadlineMs = 2_000 }: MirrorDep
         const changes = await rows.changes(renders.map(({ id }) => id));
         const isKnown = ({ dispatched, told }: MirrorEntry) => dispatched || told !== null;
         const done: MirrorEntry[] = [];
-        try {
-          for (const batch of batches(changes.filter(({ inside }) => inside))) {
+        const waiting = batches(changes.filter(({ inside }) => inside));
+        // Two at once share the batches: Redis adds one while the next is put together. A failure ends them for both.
+        const putAll = async () => {
+          for (const batch of waiting) {
             await put(batch, isKnown);
             done.push(...batch);
           }
-        } finally {
-          // One statement, however many were added; also for those before the batch that failed.
-          await rows.markDispatched(done);
-        }
+        };
+        const ends = await Promise.allSettled([putAll(), putAll()]);
+        // One statement, however many were added; also for those before the batch that failed.
+        await rows.markDispatched(done);
+        for (const end of ends) if (end.status === 'rejected') throw end.reason;
         for (const batch of batches(changes.filter(({ inside }) => !inside))) await evict(batch);
         return true;
       } catch (err) {
