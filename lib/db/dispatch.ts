@@ -41,22 +41,25 @@ export const mirrorRows = (db: Executor, max: number): MirrorRows => ({
   markEvicted: (entries) => markEvicted(db, entries),
 });
 
-const entryColumns = sql`r.id, r.recipe_hash, r.generation, r.fair_tag, r.urgent, r.updated_at, r.dispatched_at, r.mirrored_priority`;
+const entryColumns = sql`r.id, r.recipe_hash, r.generation, r.status, r.fair_tag, r.urgent, r.updated_at, r.dispatched_at, r.mirrored_priority`;
 
 /**
- * In the order in which they are to be baked. Touches no more rows than the mirror holds and should hold, and joins
- * none: while few renders are pending Postgres expects few, and would pair two thousand with two thousand by nested loops
- * (measured: 1.4 s and more for every sweep of a full mirror, against some hundredths).
+ * In the order in which they are to be baked. While few renders are pending Postgres expects few, and would pair two
+ * thousand with two thousand by nested loops (measured: 1.4 s and more for every sweep of a full mirror, against some
+ * hundredths). So pending rows are joined to nothing, and those asked for are found by their id before their state matters.
  */
 async function mirrorChanges(
   db: Executor,
   max: number,
   which: readonly string[] | { staleMs: number },
 ): Promise<MirrorEntry[]> {
-  const [isMeant, isStale] =
+  const [meant, isStale] =
     'staleMs' in which
-      ? [sql`true`, sql`r.dispatched_at < now() - ${which.staleMs} * interval '1 millisecond'`]
-      : [sql`r.id = any(${sql.param(which)}::uuid[])`, sql`false`];
+      ? [
+          sql`exercise_renders r where r.status = 'pending'`,
+          sql`r.dispatched_at < now() - ${which.staleMs} * interval '1 millisecond'`,
+        ]
+      : [sql`unnest(${sql.param(which)}::uuid[]) as given(id) join exercise_renders r using (id)`, sql`false`];
   const found = await rows<{
     id: string;
     recipe_hash: string;
@@ -70,20 +73,18 @@ async function mirrorChanges(
     sql`with clock as materialized (
       select ${virtualNow} as now
     ), first as materialized (
-      select ${entryColumns} from exercise_renders r
+      select r.id from exercise_renders r
        where r.status = 'pending' and ${isDue}
        order by ${fairOrder} limit ${max}
+    ), meant as materialized (
+      select ${entryColumns} from ${meant}
     ), entry as (
-      select *, true as inside from first
-      union all
-      select ${entryColumns}, false from exercise_renders r
-       where r.status = 'pending' and r.dispatched_at is not null and r.id not in (select id from first)
+      select r.*, r.id in (select id from first) as inside from meant r where r.status = 'pending'
     )
     select r.id, r.recipe_hash, r.generation, ${priorityOf(sql`(select now from clock)`)} as priority, r.mirrored_priority as told,
            r.dispatched_at is not null as dispatched, r.inside
       from entry r
-     where ${isMeant}
-       and case when r.inside
+     where case when r.inside
                 then r.dispatched_at is null or ${isStale} or r.mirrored_priority is distinct from ${priorityOf(sql`(select now from clock)`)}
                 else r.dispatched_at is not null end
      order by ${fairOrder}`,
@@ -113,11 +114,11 @@ async function note(db: Executor, entries: readonly MirrorEntry[], set: SQL): Pr
     with given as (
       select * from jsonb_to_recordset(${given}::jsonb) as g(id uuid, generation int, priority int, told int)
     ), held as (
-      select r.id from exercise_renders r join given using (id)
+      select given.* from exercise_renders r join given using (id)
        where r.generation = given.generation and r.status = 'pending'
          for no key update of r skip locked
     )
-    update exercise_renders r set ${set} from held join given using (id) where r.id = held.id`);
+    update exercise_renders r set ${set} from held where r.id = held.id`);
 }
 
 /**
@@ -129,7 +130,7 @@ const markDispatched = (db: Executor, entries: readonly MirrorEntry[]) =>
     db,
     entries,
     sql`dispatched_at = now(),
-      mirrored_priority = case when r.mirrored_priority is not distinct from given.told then given.priority end`,
+      mirrored_priority = case when r.mirrored_priority is not distinct from held.told then held.priority end`,
   );
 
 const markEvicted = (db: Executor, entries: readonly MirrorEntry[]) =>
