@@ -56,7 +56,7 @@ async function mirrorChanges(
   const [meant, isStale] =
     'staleMs' in which
       ? [
-          sql`exercise_renders r where r.status = 'pending'`,
+          sql`exercise_renders r where r.status = 'pending' and (r.dispatched_at is not null or r.id in (select id from first))`,
           sql`r.dispatched_at < now() - ${which.staleMs} * interval '1 millisecond'`,
         ]
       : [sql`unnest(${sql.param(which)}::uuid[]) as given(id) join exercise_renders r using (id)`, sql`false`];
