@@ -133,14 +133,16 @@ async function publish(
     if (insertedByOthers.length > 0) await linkItems(tx, insertedByOthers, language);
   }
   const ofThese = sql`r.id in (${rendersIn(scope)})`;
-  let counts = await countRenders(tx, scope);
+  let { isAssigned, ...counts } = await countRenders(tx, scope);
   let requeued: QueuedRender[] = [];
   // Looking for them costs more than counting, and hardly any publish finds one.
   if (counts.failed > 0) {
     requeued = await startGeneration(tx, ofThese, { from: 'failed', cause: 'republished', forgetVideo: true, by });
-    counts = await countRenders(tx, scope);
+    ({ isAssigned, ...counts } = await countRenders(tx, scope));
   }
-  const bumped = await bumpAwaited(tx, ofThese);
+  // Nobody else plays what was inserted just now, so a patient waits for it only where one was given this programme.
+  const mayBeAwaited = isAssigned ? counts.queued > 0 : counts.queued > inserted.length;
+  const bumped = mayBeAwaited ? await bumpAwaited(tx, ofThese) : [];
   const queued = [...inserted, ...requeued];
   return { counts, queued, touched: [...queued, ...bumped] };
 }
@@ -224,14 +226,15 @@ async function insertMissing(
   return inserted.map((row) => ({ id: row.id, recipeHash: row.recipe_hash, generation: row.generation }));
 }
 
-async function countRenders(tx: Executor, scope: SQL): Promise<PublishCounts> {
-  const [counts] = await rows<Record<keyof PublishCounts, string>>(
+async function countRenders(tx: Executor, scope: SQL): Promise<PublishCounts & { isAssigned: boolean }> {
+  const [counts] = await rows<Record<keyof PublishCounts, string> & { isAssigned: boolean }>(
     tx,
     sql`select count(*) as total,
                count(*) filter (where status = 'ready') as ready,
                count(*) filter (where status = 'pending') as queued,
                count(*) filter (where status in ('rendering', 'transcoding')) as "inProgress",
-               count(*) filter (where status = 'failed') as failed
+               count(*) filter (where status = 'failed') as failed,
+               exists (select from sessions s join assignments a on a.program_id = s.program_id where ${scope}) as "isAssigned"
           from exercise_renders where id in (${rendersIn(scope)})`,
   );
   return {
@@ -240,5 +243,6 @@ async function countRenders(tx: Executor, scope: SQL): Promise<PublishCounts> {
     queued: Number(counts?.queued ?? 0),
     inProgress: Number(counts?.inProgress ?? 0),
     failed: Number(counts?.failed ?? 0),
+    isAssigned: counts?.isAssigned ?? false,
   };
 }
