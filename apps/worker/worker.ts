@@ -77,8 +77,8 @@ export function startWorker(
   const onVerdict: WorkerDeps['onVerdict'] = (verdict, cause) => metrics.transcodes.inc({ verdict, cause });
   const bell = openStatusBell({ ...connection, log });
   const announcer = createAnnouncer(database.db, bell, log);
-  const onEnded: WorkerDeps['onEnded'] = (renders) => announcer.changedSoon({ renders });
-  const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, onEnded, log };
+  const onChanged: WorkerDeps['onChanged'] = (renders) => announcer.changedSoon({ renders });
+  const deps: WorkerDeps = { config, database, media, mirror, permits, metrics, onVerdict, onChanged, log };
 
   const watch = (kind: JobKind, queue: Queues['renders']) => ({
     queue,

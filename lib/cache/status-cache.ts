@@ -11,6 +11,8 @@ export interface StatusCacheOptions {
   prefix: string;
   /** How long Redis may take for an answer. Default 200. */
   deadlineMs?: number;
+  /** Connect when first asked, and have that wait for the connection, within the deadline: for a process that lives shortly. */
+  lazy?: boolean;
   log: Logger;
 }
 
@@ -51,14 +53,15 @@ const ANY = 'any';
 /** Programmes rung for in one exchange. */
 const BATCH = 500;
 
-const connect = ({ redisUrl, deadlineMs }: StatusCacheOptions) =>
+const connect = ({ redisUrl, deadlineMs, lazy = false }: StatusCacheOptions) =>
   new Redis(redisUrl, {
     maxRetriesPerRequest: 1,
     connectTimeout: 2_000,
     commandTimeout: deadlineMs ?? 200,
     // A connection that has died without a word is replaced; TCP itself may need a quarter of an hour to notice.
     socketTimeout: 5_000,
-    enableOfflineQueue: false,
+    lazyConnect: lazy,
+    enableOfflineQueue: lazy,
     retryStrategy: (times) => Math.min(1_000, 100 * times),
     scripts: { ...STATUS_SCRIPTS, ...COUNT_SLOTS },
   });

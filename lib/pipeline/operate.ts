@@ -23,6 +23,8 @@ export interface OperateOptions {
   dryRun: boolean;
   /** Renders read and changed at once: what bounds how long rows are locked. */
   batch?: number;
+  /** Told of the renders that were changed, after each batch's commit. */
+  onChanged?: (renderIds: readonly string[]) => void;
 }
 
 const BATCH = 500;
@@ -42,7 +44,7 @@ interface Command {
 async function* operate(
   db: Db,
   filter: RenderFilter,
-  { dryRun, batch = BATCH }: OperateOptions,
+  { dryRun, batch = BATCH, onChanged }: OperateOptions,
   { decide, apply }: Command,
 ): AsyncGenerator<Operated[]> {
   let after: string | null = null;
@@ -51,6 +53,7 @@ async function* operate(
     const decided = renders.map((render) => ({ render, ...decide(render) }));
     const accepted = decided.filter(({ to }) => to !== null).map(({ render }) => render);
     const changed = new Set(dryRun || accepted.length === 0 ? accepted.map(({ id }) => id) : await apply(accepted));
+    if (!dryRun && changed.size > 0) onChanged?.([...changed]);
     if (decided.length > 0)
       yield decided.map((each) =>
         each.to === null || changed.has(each.render.id) ? each : { ...each, ...refuse(MOVED_ON) },

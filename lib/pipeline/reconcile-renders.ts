@@ -115,6 +115,7 @@ async function renew(
   const renewed = options.dryRun
     ? new Set(allowed.map(({ id }) => id))
     : await rebakeReady(database.db, allowed, { forgetVideo: how === 'new-video' });
+  if (!options.dryRun && renewed.size > 0) deps.onChanged?.([...renewed]);
   for (const render of allowed) {
     if (renewed.has(render.id)) done({ do: how, ...actionOn(render), detail: why(render) });
     else report.left['moved-on'] += 1;

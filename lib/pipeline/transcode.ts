@@ -16,8 +16,8 @@ export interface TranscodeDeps {
   log: Logger;
   /** Told of every judgement, for whoever counts them. */
   onVerdict?: (verdict: TranscodeVerdict['kind'], cause: TranscodeCause) => void;
-  /** Told of renders that have become ready or failed, after the commit, for whoever shows them. */
-  onEnded?: (renderIds: readonly string[]) => void;
+  /** Told of renders that look different to whoever waits for them, after the commit. */
+  onChanged?: (renderIds: readonly string[]) => void;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function settleTranscode(
     case 'ready':
       if (await markReady(database.db, video)) {
         log.info({ renderId: render.id, cause }, 'render ready');
-        deps.onEnded?.([render.id]);
+        deps.onChanged?.([render.id]);
       }
       break;
     case 'failed':
@@ -50,7 +50,7 @@ export async function settleTranscode(
         error: { code: verdict.code, message: ERRORS[verdict.code].sentence, detail: verdict.detail },
       });
       log.error({ renderId: render.id, cause, detail: verdict.detail }, 'transcode failed');
-      deps.onEnded?.([render.id]);
+      deps.onChanged?.([render.id]);
       break;
     case 'lost':
       // A webhook tells of a video that was there a moment ago; that it is really gone is for the backstop to find.
@@ -79,7 +79,7 @@ export const transcodeAgeMs = (render: Render) =>
 
 /** Nothing will come of this video: the render is baked or uploaded again, as often as its attempts allow. */
 async function settleLost(
-  { config, database, log, onEnded }: TranscodeDeps,
+  { config, database, log, onChanged }: TranscodeDeps,
   render: Render,
   video: { id: string; videoGuid: string; cause: TranscodeCause },
   lost: { code: 'transcode_missing' | 'transcode_stuck'; forgetVideo: boolean; detail: string },
@@ -89,6 +89,6 @@ async function settleLost(
   log.warn({ renderId: render.id, attempts: render.attempts, code, detail }, 'video lost');
   if (render.attempts >= render.maxAttempts) {
     await markTranscodeFailed(database.db, { ...video, error });
-    onEnded?.([render.id]);
+    onChanged?.([render.id]);
   } else await markTranscodeLost(database.db, { ...video, error, forgetVideo, delayMs: config.RENDER_BACKOFF_MS });
 }

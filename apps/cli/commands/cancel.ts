@@ -28,9 +28,9 @@ ${CODES}`,
     )
     .action(async (ids: string[], options: Options) => {
       const { dryRun = false } = options;
-      const report = await onDatabase(options.dataDir, async (db) => {
+      const report = await onDatabase(options.dataDir, async (db, { onChanged }) => {
         const filter = await resolveSelection(db, ids, options, ['pending', 'rendering', 'transcoding']);
-        return collect(cancelRenders(db, filter, { dryRun, cause: 'bakehouse cancel' }), dryRun);
+        return collect(cancelRenders(db, filter, { dryRun, onChanged, cause: 'bakehouse cancel' }), dryRun);
       });
       process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : tell(report, 'cancelled'));
       process.exitCode = report.done > 0 && report.refused === 0 ? 0 : 1;

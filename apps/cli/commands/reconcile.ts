@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { loadCliConfig } from '../../../lib/config/cli.ts';
-import { openDatabase } from '../../../lib/db/client.ts';
 import { withLock } from '../../../lib/db/lock.ts';
 import { createLogger } from '../../../lib/log.ts';
 import { createFleet } from '../../../lib/media/fleet.ts';
 import { RECONCILE_LOCK, reconcile } from '../../../lib/pipeline/reconcile.ts';
 import { isThorough, type ReconcileAction, type ReconcileReport } from '../../../lib/pipeline/reconcile-report.ts';
-import { DATA_DIR_OPTION } from '../operate/on-database.ts';
+import { DATA_DIR_OPTION, onDatabase } from '../operate/on-database.ts';
 import { count, durationOrMs } from '../operate/parse.ts';
-import { findInstallation, requireMedia } from '../stack/running.ts';
+import { requireMedia } from '../stack/running.ts';
 
 interface Options {
   dryRun?: boolean;
@@ -17,9 +16,6 @@ interface Options {
   maxDeletions?: number;
   dataDir?: string;
 }
-
-/** One connection holds the lock, the others do the work. */
-const CONNECTIONS = 4;
 
 export const reconcileCommand = () =>
   new Command('reconcile')
@@ -43,28 +39,24 @@ export const reconcileCommand = () =>
 Status 0: everything was looked at and mended. 1: something could not be examined, or another reconcile is running.`,
     )
     .action(async ({ dryRun = false, json = false, grace, maxDeletions, dataDir }: Options) => {
-      const config = loadCliConfig();
-      const installation = await findInstallation(config, dataDir);
-      const media = createFleet(requireMedia(installation));
-      const log = createLogger('reconcile', config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
-      const database = openDatabase(installation.databaseUrl, { max: CONNECTIONS, appName: 'bakehouse-cli' });
+      const { LOG_LEVEL } = loadCliConfig();
+      const log = createLogger('reconcile', LOG_LEVEL === 'info' ? 'warn' : LOG_LEVEL);
       const actions: ReconcileAction[] = [];
       const onAction = (action: ReconcileAction) => {
         if (json) actions.push(action);
         else process.stdout.write(`${lineOf(action, dryRun)}\n`);
       };
-      try {
-        const graceMs = grace ?? installation.pipeline.RECONCILE_GRACE_MS;
-        const deps = { config: installation.pipeline, database, media, log };
-        const report = await withLock(database, RECONCILE_LOCK, () =>
+      const report = await onDatabase(dataDir, (_, { installation, database, onChanged }) => {
+        const media = createFleet(requireMedia(installation));
+        const deps = { config: installation.pipeline, database, media, onChanged, log };
+        const graceMs = grace ?? deps.config.RECONCILE_GRACE_MS;
+        return withLock(database, RECONCILE_LOCK, () =>
           reconcile(deps, { dryRun, graceMs, onAction, ...(maxDeletions && { maxDeletions }) }),
         );
-        if (!report) throw new Error('Another reconcile is running, here or in a worker. Try again when it has ended.');
-        process.stdout.write(json ? `${JSON.stringify({ ...report, actions })}\n` : tableOf(report));
-        process.exitCode = isThorough(report) ? 0 : 1;
-      } finally {
-        await database.close();
-      }
+      });
+      if (!report) throw new Error('Another reconcile is running, here or in a worker. Try again when it has ended.');
+      process.stdout.write(json ? `${JSON.stringify({ ...report, actions })}\n` : tableOf(report));
+      process.exitCode = isThorough(report) ? 0 : 1;
     });
 
 const lineOf = ({ do: what, renderId, videoGuid, detail }: ReconcileAction, dryRun: boolean) =>

@@ -30,13 +30,13 @@ ${CODES}`,
     )
     .action(async (ids: string[], options: Options) => {
       const { force = false, dryRun = false } = options;
-      const report = await onDatabase(options.dataDir, async (db) => {
+      const report = await onDatabase(options.dataDir, async (db, { onChanged }) => {
         const filter = await resolveSelection(db, ids, options, [
           'failed',
           'waiting',
           ...(force ? ['ready' as const] : []),
         ]);
-        return collect(retryRenders(db, filter, { force, dryRun, cause: 'bakehouse retry' }), dryRun);
+        return collect(retryRenders(db, filter, { force, dryRun, onChanged, cause: 'bakehouse retry' }), dryRun);
       });
       process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : tell(report, 'retried'));
       process.exitCode = report.done > 0 && report.refused === 0 ? 0 : 1;

@@ -18,7 +18,7 @@ export const examineInstallation = (options: {
   dataDir: string | undefined;
   limit: number;
 }): Promise<PipelineFindings> =>
-  onDatabase(options.dataDir, async (db, { pipeline, redis }) => ({
+  onDatabase(options.dataDir, async (db, { installation: { pipeline, redis } }) => ({
     ...(await examinePipeline(db, { config: pipeline, limit: options.limit })),
     queues: redis && (await depthsOf(redis)),
   }));

@@ -189,7 +189,7 @@ async function settleFailure(
     return kept ? later(`retry: ${error.code}`, delayMs) : done('lease lost');
   }
   await lease.write(() => deadLetter(database.db, lease, told));
-  deps.onEnded?.([lease.id]);
+  deps.onChanged?.([lease.id]);
   count('dead-letter');
   log.error({ err: error, detail: error.detail }, 'bake failed for good');
   return done(`dead-letter: ${error.code}`);

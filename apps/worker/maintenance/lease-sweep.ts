@@ -7,10 +7,10 @@ const BATCH = 100;
 export const leaseSweep: Duty = {
   name: 'lease-sweep',
   every: 1,
-  run: async ({ config, database, log, mirror, onEnded }) => {
+  run: async ({ config, database, log, mirror, onChanged }) => {
     const { freed, failed } = await expireLeases(database.db, BATCH);
     for (const render of failed) log.error({ renderId: render.id }, 'render failed: its worker died too often');
-    if (failed.length > 0) onEnded?.(failed.map(({ id }) => id));
+    if (failed.length > 0) onChanged?.(failed.map(({ id }) => id));
     if (freed.length > 0) {
       // Not a mere `dispatch`: the job of the dead worker may be in the way.
       await mirror

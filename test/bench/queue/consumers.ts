@@ -92,7 +92,7 @@ function openDeps(config: WorkerConfig): { deps: WorkerDeps; stop: Stop } {
     permits,
     metrics,
     onVerdict: (verdict, cause) => metrics.transcodes.inc({ verdict, cause }),
-    onEnded: (renders) => announcer.changedSoon({ renders }),
+    onChanged: (renders) => announcer.changedSoon({ renders }),
     log,
   };
   const duties = startDuties(

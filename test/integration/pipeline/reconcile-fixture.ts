@@ -7,7 +7,7 @@ import { createFleet, type Inventory } from '../../../lib/media/fleet.ts';
 import { videoTitle } from '../../../lib/media/video-title.ts';
 import { reconcile } from '../../../lib/pipeline/reconcile.ts';
 import type { ReconcileAction, ReconcileReport } from '../../../lib/pipeline/reconcile-report.ts';
-import type { ReconcileOptions } from '../../../lib/pipeline/reconcile-run.ts';
+import type { ReconcileDeps, ReconcileOptions } from '../../../lib/pipeline/reconcile-run.ts';
 import { makeClip } from '../../support/ffmpeg.ts';
 import { silentLog } from '../../support/log.ts';
 import { insertRenders } from '../../support/renders.ts';
@@ -82,8 +82,9 @@ export function reconcileFixture(database: ReturnType<typeof useTestDatabase>, b
     config = {},
     url = baked().media.url,
     media = {},
+    onChanged = () => undefined,
     ...options
-  }: Partial<ReconcileOptions> & {
+  }: Partial<ReconcileOptions & Pick<ReconcileDeps, 'onChanged'>> & {
     config?: Record<string, string>;
     url?: string;
     media?: Partial<Inventory>;
@@ -92,7 +93,7 @@ export function reconcileFixture(database: ReturnType<typeof useTestDatabase>, b
     const report = await reconcile(
       {
         config: pipelineSchema.parse(config),
-        ...{ database, log: silentLog },
+        ...{ database, onChanged, log: silentLog },
         media: { ...createFleet({ targets: [url], token: MEDIA_TOKEN, timeoutMs: 5_000 }), ...media },
       },
       { dryRun: false, graceMs: 0, onAction: (action) => actions.push(action), ...options },

@@ -112,8 +112,12 @@ describe('a ready render', () => {
     const gone = ['a', 'b', 'c'].map((letter) => `${letter}0000000-0000-4000-8000-000000000000`);
     for (const videoGuid of gone) await row({ ...ready, videoGuid });
     const config = { RECONCILE_MAX_REBAKES: '2' };
-    expect((await run({ config, dryRun: true })).counts).toEqual({ 'new-video': 2, 'left rebake-limit': 1 });
-    expect((await run({ config })).counts).toEqual({ 'new-video': 2, 'left rebake-limit': 1 });
+    const changed: string[] = [];
+    const onChanged = (ids: readonly string[]) => void changed.push(...ids);
+    expect((await run({ config, dryRun: true, onChanged })).counts).toEqual({ 'new-video': 2, 'left rebake-limit': 1 });
+    expect(changed).toEqual([]);
+    expect((await run({ config, onChanged })).counts).toEqual({ 'new-video': 2, 'left rebake-limit': 1 });
+    expect(changed).toHaveLength(2);
     expect((await run({ config })).counts).toEqual({ 'new-video': 1 });
   });
 
