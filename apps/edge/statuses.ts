@@ -1,10 +1,10 @@
 import type { Announcer } from '../../lib/announce.ts';
-import type { StatusCache } from '../../lib/cache/status-cache.ts';
+import type { ComputeStatus, StatusCache } from '../../lib/cache/status-cache.ts';
 import type { Db } from '../../lib/db/client.ts';
 import { measurePace } from '../../lib/db/pace.ts';
 import { maySee, readStatus } from '../../lib/db/readiness.ts';
 import type { Viewer } from '../../lib/db/viewer.ts';
-import { estimate, type Pace } from '../../lib/domain/eta.ts';
+import { estimate, type Pace, type Told, tell } from '../../lib/domain/eta.ts';
 import { createMemory, type Memory } from '../../lib/memory.ts';
 
 /** How programmes stand, for any number of those who ask at once. */
@@ -28,8 +28,6 @@ const MAX_PROGRAMMES = 10_000;
 const VIEWERS_MS = 60_000;
 /** The history of hundreds of renders does not change faster. */
 const PACE_MS = 15_000;
-/** Times of an estimate are rounded up to this, so that it changes when it is another, not at each look. */
-const ETA_STEP_MS = 10_000;
 
 export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer): Statuses {
   /** By programme, then by viewer. */
@@ -43,25 +41,28 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
       return stages && { ...stages, slots: Math.max(1, slots ?? 1) };
     });
 
-  const compute = async (programId: string): Promise<string | null> => {
-    const found = await readStatus(db, programId);
-    if (!found) return null;
-    const { readiness, unfinished } = found;
-    const known = unfinished.length > 0 && readiness.status === 'preparing' ? await pace() : null;
-    const eta = known && toTimes(estimate(unfinished, known), Date.now());
-    return JSON.stringify({ ...readiness, eta });
-  };
+  const computeOf =
+    (programId: string): ComputeStatus =>
+    async (last) => {
+      const found = await readStatus(db, programId);
+      if (!found) return null;
+      const { readiness, unfinished } = found;
+      const known = unfinished.length > 0 && readiness.status === 'preparing' ? await pace() : null;
+      const told = known && tell(estimate(unfinished, known), Date.now(), last === null ? null : toldIn(last));
+      const eta = told && { likely: toTime(told.likely), latest: toTime(told.latest) };
+      return JSON.stringify({ ...readiness, eta });
+    };
 
   return {
     read: async (programId, viewer) => {
       const viewers = await sights.get(programId, async () => createMemory({ ms: SIGHT_MS, max: MAX_VIEWERS }));
       if (!(await viewers.get(sightOf(viewer), () => maySee(db, programId, viewer)))) return null;
-      return cache.read(programId, () => compute(programId));
+      return cache.read(programId, computeOf(programId));
     },
     lookAt: (programId, viewer) => {
       const sight = sightOf(viewer);
       const seeAgain = () => maySee(db, programId, viewer);
-      const computeAgain = () => compute(programId);
+      const computeAgain = computeOf(programId);
       return () =>
         sights.peek(programId)?.peek(sight, seeAgain) === true ? cache.peek(programId, computeAgain) : undefined;
     },
@@ -73,7 +74,10 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
 
 const sightOf = ({ orgId, patientId }: Viewer) => JSON.stringify([orgId, patientId]);
 
-function toTimes({ likelyMs, latestMs }: { likelyMs: number; latestMs: number }, now: number) {
-  const at = (ms: number) => new Date(Math.ceil((now + ms) / ETA_STEP_MS) * ETA_STEP_MS).toISOString();
-  return { likely: at(likelyMs), latest: at(latestMs) };
+const toTime = (ms: number) => new Date(ms).toISOString();
+
+/** The times in a readiness object of ours. */
+function toldIn(text: string): Told | null {
+  const { eta } = JSON.parse(text) as { eta: Record<keyof Told, string> | null };
+  return eta && { likely: Date.parse(eta.likely), latest: Date.parse(eta.latest) };
 }

@@ -23,14 +23,17 @@ export interface StatusBell {
   close(): void;
 }
 
+/** `last` is what was told a while ago, by whichever process, and may not be true any more; null where that is not known. */
+export type ComputeStatus = (last: string | null) => Promise<string | null>;
+
 export interface StatusCache extends StatusBell {
   /**
    * The status of a programme as JSON text: remembered here, or by any other process, or computed; whoever asks meanwhile
    * shares the computing. Null is not remembered. Throws what `compute` throws and nothing else.
    */
-  read(programId: string, compute: () => Promise<string | null>): Promise<string | null>;
+  read(programId: string, compute: ComputeStatus): Promise<string | null>;
   /** What this process remembers, at once, and computes anew in time; undefined where it would have to ask. */
-  peek(programId: string, compute: () => Promise<string | null>): string | undefined;
+  peek(programId: string, compute: ComputeStatus): string | undefined;
   /** What the media services can take together, as the workers announce it; null while that cannot be known. */
   slots(): Promise<number | null>;
   /** Calls back at each ring, with the programme's id; before whoever listens for this programme alone. */
@@ -42,6 +45,8 @@ export interface StatusCache extends StatusBell {
 /** The net under the bell, in Redis and in the process. Here it is short: an ear may be lost without anybody noticing. */
 const REMEMBERED_MS = 5_000;
 const REMEMBERED_HERE_MS = 500;
+/** What was told last outlives the pauses between looks of whoever polls. */
+const LAST_KEPT_MS = 60_000;
 /** Longer than any computing that began before the change. */
 const CHANGES_KEPT_MS = 10 * 60_000;
 /** After Redis has not answered, nobody waits for it for so long. */
@@ -91,6 +96,7 @@ function ringer(redis: Redis, { prefix, log }: StatusCacheOptions): StatusBell['
 const namesWith = (prefix: string) => ({
   value: (programId: string) => `${prefix}:status:${programId}`,
   changes: (programId: string) => `${prefix}:status-changes:${programId}`,
+  last: (programId: string) => `${prefix}:status-last:${programId}`,
   channel: `${prefix}:status-bell`,
 });
 
@@ -100,7 +106,7 @@ const namesWith = (prefix: string) => ({
  */
 export function openStatusCache(options: StatusCacheOptions): StatusCache {
   const { prefix, log } = options;
-  const { value, changes, channel } = namesWith(prefix);
+  const { value, changes, last, channel } = namesWith(prefix);
   const redis = connect(options);
   // A connection that listens cannot ask.
   const ear = redis.duplicate({ commandTimeout: undefined, socketTimeout: undefined, autoResubscribe: true });
@@ -135,12 +141,13 @@ export function openStatusCache(options: StatusCacheOptions): StatusCache {
     }
   };
 
-  const readShared = async (programId: string, compute: () => Promise<string | null>): Promise<string | null> => {
-    const keys = [value(programId), changes(programId)] as const;
+  const readShared = async (programId: string, compute: ComputeStatus): Promise<string | null> => {
+    const keys = [value(programId), changes(programId), last(programId)] as const;
     const known = await within(() => redis.readStatus(...keys));
     if (typeof known?.[0] === 'string') return known[0];
-    const text = await compute();
-    if (known && text !== null) void within(() => redis.storeStatus(...keys, known[1], text, REMEMBERED_MS));
+    const text = await compute(known?.[2] ?? null);
+    if (known && text !== null)
+      void within(() => redis.storeStatus(...keys, known[1], text, REMEMBERED_MS, LAST_KEPT_MS));
     return text;
   };
 

@@ -5,12 +5,18 @@ import type { Result } from 'ioredis';
  * where nothing has changed since it was asked for, so that no reader puts back what a transition has just taken away.
  */
 
-/** KEYS value, changes. Answers the value or false, and the count of changes. */
-const READ = `return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2]) or '0'}`;
+/** KEYS value, changes, last. Answers the value or false, the count of changes, and the last value where there is none now. */
+const READ = `
+local value = redis.call('GET', KEYS[1])
+return {value, redis.call('GET', KEYS[2]) or '0', not value and redis.call('GET', KEYS[3])}
+`;
 
-/** KEYS value, changes. ARGV the count that was read, the value, its ms. */
+/** KEYS value, changes, last. ARGV the count that was read, the value, its ms, the ms it is the last for. */
 const STORE = `
-if (redis.call('GET', KEYS[2]) or '0') == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+if (redis.call('GET', KEYS[2]) or '0') == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[4])
+end
 `;
 
 /**
@@ -29,8 +35,8 @@ end
 
 /** As commands of a connection, which then sends a script's text only to a Redis that does not know it yet. */
 export const STATUS_SCRIPTS = {
-  readStatus: { lua: READ, numberOfKeys: 2 },
-  storeStatus: { lua: STORE, numberOfKeys: 2 },
+  readStatus: { lua: READ, numberOfKeys: 3 },
+  storeStatus: { lua: STORE, numberOfKeys: 3 },
   changeStatuses: { lua: CHANGE },
 };
 
@@ -38,7 +44,7 @@ type Argument = string | number;
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    readStatus(...given: Argument[]): Result<[value: string | null, changes: string], Context>;
+    readStatus(...given: Argument[]): Result<[value: string | null, changes: string, last: string | null], Context>;
     storeStatus(...given: Argument[]): Result<null, Context>;
     changeStatuses(...given: Argument[]): Result<null, Context>;
   }

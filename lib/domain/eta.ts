@@ -33,6 +33,13 @@ export interface Estimate {
   latestMs: number;
 }
 
+/** When it will be over, as it is told: milliseconds since the epoch. */
+export interface Told {
+  likely: number;
+  latest: number;
+}
+
+const MINUTE_MS = 60_000;
 /** What lasts longer than it should is expected to end any moment, and not to have ended. */
 const ANY_MOMENT_MS = 1_000;
 
@@ -55,4 +62,28 @@ export function estimate(renders: readonly Unfinished[], pace: Pace): Estimate {
   };
   const last = (of: 'p50' | 'p90') => renders.reduce((latest, render) => Math.max(latest, stage(of, render)), 0);
   return { likelyMs: Math.round(last('p50')), latestMs: Math.round(last('p90')) };
+}
+
+/**
+ * The times to tell of an estimate made at `now`, given what was told last. Whoever waits is woken by every change of them,
+ * and no two estimates are alike: so they are whole steps, coarser the further away they are, and what was told stands as
+ * long as it is still to come and within half a step of what would be told now. Never in the past.
+ */
+export function tell({ likelyMs, latestMs }: Estimate, now: number, last: Told | null): Told {
+  const likely = settle(now + likelyMs, now, last?.likely);
+  return { likely, latest: Math.max(likely, settle(now + latestMs, now, last?.latest)) };
+}
+
+/** `last` may lie before the estimate by half a step: rounded up, a time needs to move by as much to be told anew. */
+function settle(at: number, now: number, last: number | undefined): number {
+  const step = stepOf(at - now);
+  const stands = last !== undefined && last > now && last >= at - step / 2 && last <= at + (3 / 2) * step;
+  return stands ? last : Math.ceil(at / step) * step;
+}
+
+/** The difference that is worth telling of what is so far away, in milliseconds. */
+export function stepOf(awayMs: number): number {
+  if (awayMs <= 2 * MINUTE_MS) return 10_000;
+  if (awayMs <= 10 * MINUTE_MS) return 30_000;
+  return awayMs <= 60 * MINUTE_MS ? 2 * MINUTE_MS : 10 * MINUTE_MS;
 }

@@ -76,6 +76,20 @@ describe('a status', () => {
     bell.close();
   });
 
+  it('is computed with what was told last, by any process, until and after it has changed', async () => {
+    const [one, other] = [await open(), await open()];
+    const lasts: (string | null)[] = [];
+    const compute = (text: string) => async (last: string | null) => {
+      lasts.push(last);
+      return text;
+    };
+    await one.read('p', compute('1'));
+    await waitFor(async () => (await other.read('p', async () => null)) === '1', { label: 'the other to see it' });
+    await one.ring(['p']);
+    await waitFor(async () => (await other.read('p', compute('2'))) === '2', { label: 'the other to hear' });
+    expect(lasts).toEqual([null, '1']);
+  });
+
   it('that is not there, or could not be computed, is asked for again', async () => {
     const cache = await open();
     expect(await cache.read('p', async () => null)).toBeNull();
