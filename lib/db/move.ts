@@ -82,17 +82,18 @@ export async function move(
   const result = await rows(
     db,
     sql`with previous as (
-      select r.id, r.status, r.recipe_hash, r.fair_key, r.fair_tag from exercise_renders r
+      select r.id, r.status, r.recipe_hash, r.fair_key, r.fair_tag, r.video_guid from exercise_renders r
        where r.status in (${allowed}) and ${rowsMeant}
        order by r.recipe_hash ${limit === undefined ? sql`` : sql`limit ${limit}`}
          for no key update ${limit === undefined ? sql`` : sql`skip locked`}
     )${places ? sql`, places as (${places})` : sql``}, moved as (
       update exercise_renders r set ${sql.join(columns, sql`, `)}
         from previous ${places ? sql`join places using (id)` : sql``} where previous.id = r.id
-      returning r.*, previous.status as previous_status
+      returning r.*, previous.status as previous_status, previous.video_guid as previous_video
     ), logged as (
-      insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error)
-      select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb from moved
+      insert into render_events (render_id, generation, from_status, to_status, attempt, cause, lease_token, error, gave_up_video)
+      select id, generation, previous_status, status, attempts, ${cause}, ${token}::uuid, ${error ? JSON.stringify(error) : null}::jsonb,
+             case when previous_video is distinct from video_guid then previous_video end from moved
     )${'tellsOwner' in effect ? notify : sql``}${event ? sql`, announced as (${tellEndpointsOfRenders(event)})` : sql``}
     select ${columnsOf(exerciseRenders)} from moved`,
   );

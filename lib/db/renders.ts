@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
 import { type Lease, move, type Render } from './move.ts';
 import { inMs, rows } from './rows.ts';
-import { type EventError, exerciseRenders, exercises } from './schema/index.ts';
+import { type EventError, exerciseRenders, exercises, renderEvents } from './schema/index.ts';
 
 const one = async (result: Promise<Render[]>): Promise<Render | null> => (await result)[0] ?? null;
 
@@ -212,6 +212,16 @@ export function overdueTranscodes(db: Executor, limit: number): Promise<Render[]
 export async function findRenderByVideo(db: Executor, videoGuid: string): Promise<Render | null> {
   const found = await db.select().from(exerciseRenders).where(eq(exerciseRenders.videoGuid, videoGuid)).limit(1);
   return found[0] ?? null;
+}
+
+/** The render that gave this video up, lately enough for its history to tell; null where none did. */
+export async function findWhoGaveUp(db: Executor, videoGuid: string): Promise<string | null> {
+  const found = await db
+    .select({ renderId: renderEvents.renderId })
+    .from(renderEvents)
+    .where(eq(renderEvents.gaveUpVideo, videoGuid))
+    .limit(1);
+  return found[0]?.renderId ?? null;
 }
 
 export async function findRender(db: Executor, id: string): Promise<Render | null> {

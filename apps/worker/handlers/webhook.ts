@@ -1,5 +1,5 @@
 import { webhookStatus } from '../../../lib/bunny/video-state.ts';
-import { findRenderByVideo } from '../../../lib/db/renders.ts';
+import { findRenderByVideo, findWhoGaveUp } from '../../../lib/db/renders.ts';
 import {
   findUnappliedWebhook,
   markWebhookApplied,
@@ -52,7 +52,12 @@ export async function applyWebhook(
   const meaning = webhookStatus(event.status);
   if (meaning === 'progress' || meaning === 'ignored') return applied(meaning);
   const render = await findRenderByVideo(db, event.videoGuid);
-  if (!render) return postponed('unknown-video');
+  if (!render) {
+    const renderId = await findWhoGaveUp(db, event.videoGuid);
+    if (renderId === null) return postponed('unknown-video');
+    deps.log.info({ eventId: event.id, videoGuid: event.videoGuid, renderId }, 'webhook of a video that nobody needs');
+    return applied('not-needed');
+  }
   if (render.status === 'ready' || render.status === 'failed') return applied('settled-already');
   if (render.status !== 'transcoding') return postponed('too-early');
   try {

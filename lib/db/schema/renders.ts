@@ -152,11 +152,14 @@ export const renderEvents = pgTable(
     /** The token that the writer carried, for moves that a lease fences: what tells one writer from another afterwards. */
     leaseToken: uuid(),
     error: jsonb().$type<EventError>(),
+    /** The video that the row named until this move and does not name any more. */
+    gaveUpVideo: text(),
     at: createdAt(),
   },
   (t) => [
     index('render_events_render_idx').on(t.renderId, t.id),
     index('render_events_at_idx').on(t.at),
+    index('render_events_gave_up_idx').on(t.gaveUpVideo).where(sql`${t.gaveUpVideo} is not null`),
     index('render_events_stage_ends_idx').on(t.toStatus, t.id).where(sql`${t.toStatus} in ('transcoding', 'ready')`),
   ],
 );

@@ -6,6 +6,7 @@ import { applyWebhook } from '../../../apps/worker/handlers/webhook.ts';
 import { workerMetrics } from '../../../apps/worker/metrics.ts';
 import { signWebhook } from '../../../lib/bunny/webhook.ts';
 import { pipelineSchema } from '../../../lib/config/pipeline.ts';
+import { cancelByOperator, requeueByOperator } from '../../../lib/db/operate.ts';
 import { publishProgram } from '../../../lib/db/publish.ts';
 import { type Artefacts, claimRender, findRender, markUploaded, recordVideo } from '../../../lib/db/renders.ts';
 import { renderEvents, webhookEvents } from '../../../lib/db/schema/index.ts';
@@ -238,5 +239,20 @@ describe('the webhooks of a video', () => {
     await Promise.all([...due, ...due, ...due].map((event) => applyWebhook(deps, event)));
     expect((await historyOf(id)).map(({ cause }) => cause)).toEqual(['published', 'claim', 'uploaded', 'webhook']);
     expect(await dueWebhooks(edge.db, 100)).toEqual([]);
+  });
+
+  it('that was given up with its cancelled render are settled at once, also when it is made anew', async () => {
+    const { id, guid, live, deliver } = await begin({ state: 'finished' });
+    for (const step of ['record', 'upload', 'end'] as const) await live[step]();
+    await cancelByOperator(edge.db, [id], 'test');
+    await deliver(3, true);
+    await requeueByOperator(edge.db, { failed: [id], failedVideo: [], ready: [] }, 'test');
+    await deliver(4, true);
+    const stored = await edge.db.select().from(webhookEvents).where(eq(webhookEvents.videoGuid, guid));
+    expect(stored.map(({ outcome, tries, appliedAt }) => [outcome, tries, appliedAt !== null])).toEqual([
+      ['not-needed', 0, true],
+      ['not-needed', 0, true],
+    ]);
+    expect(await findRender(edge.db, id)).toMatchObject({ status: 'pending', videoGuid: null });
   });
 });

@@ -1,0 +1,2 @@
+ALTER TABLE "render_events" ADD COLUMN "gave_up_video" text;--> statement-breakpoint
+CREATE INDEX "render_events_gave_up_idx" ON "render_events" USING btree ("gave_up_video") WHERE "render_events"."gave_up_video" is not null;
