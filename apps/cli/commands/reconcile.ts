@@ -5,6 +5,7 @@ import { createLogger } from '../../../lib/log.ts';
 import { createFleet } from '../../../lib/media/fleet.ts';
 import { RECONCILE_LOCK, reconcile } from '../../../lib/pipeline/reconcile.ts';
 import { isThorough, type ReconcileAction, type ReconcileReport } from '../../../lib/pipeline/reconcile-report.ts';
+import { Refusal } from '../failure.ts';
 import { DATA_DIR_OPTION, onDatabase } from '../operate/on-database.ts';
 import { count, durationOrMs } from '../operate/parse.ts';
 import { requireMedia } from '../stack/running.ts';
@@ -54,7 +55,8 @@ Status 0: everything was looked at and mended. 1: something could not be examine
           reconcile(deps, { dryRun, graceMs, onAction, ...(maxDeletions && { maxDeletions }) }),
         );
       });
-      if (!report) throw new Error('Another reconcile is running, here or in a worker. Try again when it has ended.');
+      if (!report)
+        throw new Refusal('busy', 'Another reconcile is running, here or in a worker. Try again when it has ended.');
       process.stdout.write(json ? `${JSON.stringify({ ...report, actions })}\n` : tableOf(report));
       process.exitCode = isThorough(report) ? 0 : 1;
     });

@@ -1,6 +1,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { Db } from '../../../lib/db/client.ts';
 import { replayWebhooks, selectWebhooks, type WebhookEvent, type WebhookFilter } from '../../../lib/db/webhooks.ts';
+import { Refusal } from '../failure.ts';
 import { DATA_DIR_OPTION, onDatabase } from '../operate/on-database.ts';
 import { duration, uuid } from '../operate/parse.ts';
 
@@ -55,7 +56,7 @@ Status 0: all that matched is due again. 1: nothing matched, or an id is unknown
         ...(since && { sinceMs: since }),
       };
       if (Object.keys(filter).length === 0)
-        throw new Error('Say which webhooks: ids of events, --video, --unapplied or --since.');
+        throw new Refusal('usage', 'Say which webhooks: ids of events, --video, --unapplied or --since.');
       const events = await onDatabase(options.dataDir, (db) => replay(db, filter, dryRun));
       process.stdout.write(
         options.json ? `${JSON.stringify({ dryRun, events: events.map(factsOf) })}\n` : tell(events, dryRun),
@@ -81,7 +82,7 @@ async function refuseUnknown(db: Db, ids: readonly string[]): Promise<void> {
   const named = new Set(ids);
   const known = await selectWebhooks(db, { ids: [...named] }, { after: null, limit: Math.max(1, named.size) });
   for (const { id } of known) named.delete(id);
-  if (named.size > 0) throw new Error(`No webhook event is called ${[...named].join(', ')}.`);
+  if (named.size > 0) throw new Refusal('unknown_id', `No webhook event is called ${[...named].join(', ')}.`);
 }
 
 const factsOf = ({ id, videoGuid, status, receivedAt, appliedAt, outcome, tries }: WebhookEvent) => ({

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { issueToken } from '../../../lib/auth/tokens.ts';
 import { loadCliConfig } from '../../../lib/config/cli.ts';
 import { type Role, role } from '../../../lib/domain/roles.ts';
+import { Refusal } from '../failure.ts';
 import { readSecrets } from '../stack/secrets.ts';
 
 interface Options {
@@ -30,10 +31,15 @@ export const tokenCommand = () =>
       const config = loadCliConfig();
       const kept = await readSecrets(options.dataDir ?? config.BAKEHOUSE_DATA_DIR);
       const secret = config.JWT_SECRET ?? kept?.jwtSecret;
-      if (!secret) throw new Error('There is no secret to sign with: set JWT_SECRET, or run `bakehouse up` once.');
+      if (!secret)
+        throw new Refusal(
+          'configuration',
+          'There is no secret to sign with: set JWT_SECRET, or run `bakehouse up` once.',
+        );
       const orgless = options.role === 'superadmin' || options.role === 'ops';
       const org = options.org ?? (orgless ? undefined : kept?.orgId);
-      if (!orgless && org === undefined) throw new Error(`A ${options.role} belongs to an organisation: give --org.`);
+      if (!orgless && org === undefined)
+        throw new Refusal('usage', `A ${options.role} belongs to an organisation: give --org.`);
       const token = await issueToken({
         secret,
         role: options.role,

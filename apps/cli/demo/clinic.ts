@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { type Api, ApiProblem, bodyOf, type NewItem } from '../../../lib/client/client.ts';
 import type { components } from '../../../lib/client/schema.d.ts';
 import type { CliConfig } from '../../../lib/config/cli.ts';
+import { Refusal } from '../failure.ts';
 import { CLIP_NAMES, makeClip, makeRecording, RECORDINGS } from './recordings.ts';
 
 type Exercise = components['schemas']['Exercise'];
@@ -79,7 +80,7 @@ export async function seedGiven(seeding: Seeding, files: readonly string[]): Pro
   const items: NewItem[] = [];
   for (const file of files) {
     await access(file).catch(() => {
-      throw new Error(`${file} cannot be read.`);
+      throw new Refusal('bad_file', `${file} cannot be read.`);
     });
     const blob = await openAsBlob(file);
     const name = `${basename(file)} ${(await sha256Of(blob)).slice(0, 12)}`;
@@ -102,7 +103,8 @@ async function upload({ api, say }: Seeding, exerciseId: string, file: string, b
   const { facts, warnings } = await bodyOf(
     api.PUT('/v1/exercises/{id}/source', { params: { path: { id: exerciseId } }, body: blob }),
   ).catch((error: unknown) => {
-    if (error instanceof ApiProblem) throw new Error(`${basename(file)}: ${error.message}`, { cause: error });
+    if (error instanceof ApiProblem)
+      throw new Refusal('bad_file', `${basename(file)}: ${error.message}`, { cause: error });
     throw error;
   });
   for (const warning of warnings) say(`  note: ${warning.sentence}`);

@@ -4,6 +4,7 @@ import type { Executor } from '../../../lib/db/client.ts';
 import { findByPrefixes, type RenderCondition, type RenderFilter } from '../../../lib/db/operate.ts';
 import { RENDER_STATUSES } from '../../../lib/domain/render-states.ts';
 import { ERRORS, isErrorCode } from '../../../lib/errors.ts';
+import { Refusal } from '../failure.ts';
 import { duration, listOf, uuid } from './parse.ts';
 
 /** What says which renders a command is about. */
@@ -70,7 +71,7 @@ export async function resolveSelection(
     ...(olderThan && { olderThanMs: olderThan }),
   };
   if (Object.keys(filter).length === 0 && !options.all)
-    throw new Error('Say which renders: ids, filters, or --all for every one.');
+    throw new Refusal('usage', 'Say which renders: ids, filters, or --all for every one.');
   return filter.ids || filter.conditions ? filter : { ...filter, conditions: usual };
 }
 
@@ -82,7 +83,7 @@ async function resolveIds(db: Executor, named: readonly string[]): Promise<strin
       ? [`No render has an id or a recipe hash that begins with ${prefix}.`]
       : [`${count} renders begin with ${prefix}: give more of it.`];
   });
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  if (problems.length > 0) throw new Refusal('unknown_id', problems.join('\n'));
   return [...new Set(found.flatMap(({ id }) => id ?? []))];
 }
 

@@ -5,6 +5,7 @@ import type { CliConfig } from '../../../lib/config/cli.ts';
 import { type PipelineConfig, pipelineSchema } from '../../../lib/config/pipeline.ts';
 import type { FleetOptions } from '../../../lib/media/fleet.ts';
 import { livingProcess, recordOf } from '../../../lib/services/process-record.ts';
+import { Refusal } from '../failure.ts';
 
 /** The installation that an operator's command works on. */
 export interface Installation {
@@ -48,7 +49,7 @@ export async function findInstallation(config: CliConfig, dataDir?: string): Pro
   const running = await readRunning(folder);
   const { DATABASE_URL, REDIS_URL, REDIS_PREFIX, MEDIA_URL, MEDIA_TOKEN } = config;
   if (DATABASE_URL === undefined) {
-    if (running === 'none' || running === 'dead') throw new Error(explain(folder, running));
+    if (running === 'none' || running === 'dead') throw new Refusal('no_installation', explain(folder, running));
     return running;
   }
   const same = typeof running === 'object' && running.databaseUrl === DATABASE_URL ? running : null;
@@ -63,7 +64,10 @@ export async function findInstallation(config: CliConfig, dataDir?: string): Pro
 /** The media services of the installation, for commands that ask Bunny through them: what `createFleet` takes. */
 export function requireMedia({ media }: Installation): NonNullable<Installation['media']> {
   if (media) return media;
-  throw new Error('MEDIA_URL and MEDIA_TOKEN are not set: the media service, which asks Bunny for us.');
+  throw new Refusal(
+    'configuration',
+    'MEDIA_URL and MEDIA_TOKEN are not set: the media service, which asks Bunny for us.',
+  );
 }
 
 async function readRunning(folder: string): Promise<Running | 'none' | 'dead'> {
