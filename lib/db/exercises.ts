@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, or, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
 import { type Page, type PageRequest, toPage } from './page.ts';
 import { cueClips, exerciseSources, exercises, type RepMarks } from './schema/index.ts';
@@ -66,8 +66,21 @@ export async function listExercises(
   db: Executor,
   { orgId, limit, after }: PageRequest & { orgId: string | null },
 ): Promise<Page<SourcedExercise>> {
+  const further = after === null ? undefined : lt(exercises.id, after);
+  const newest = (whose: SQL) =>
+    db
+      .select({ id: exercises.id })
+      .from(exercises)
+      .where(and(whose, further))
+      .orderBy(desc(exercises.id))
+      .limit(limit + 1);
+  // An index can be read in its order for one owner, and not for either of two.
+  const ofBoth =
+    orgId === null
+      ? further
+      : sql`${exercises.id} in (${newest(isNull(exercises.orgId))} union all ${newest(eq(exercises.orgId, orgId))})`;
   const found = await selectSourced(db)
-    .where(and(visibleTo(orgId), after === null ? undefined : lt(exercises.id, after)))
+    .where(ofBoth)
     .orderBy(desc(exercises.id))
     .limit(limit + 1);
   return toPage(found, limit, ({ exercise }) => exercise.id);

@@ -71,7 +71,7 @@ export const exerciseSources = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    index('exercise_sources_newest_idx').on(t.exerciseId, t.createdAt.desc()),
+    index('exercise_sources_newest_idx').on(t.exerciseId, t.createdAt),
     check('exercise_sources_sha256_hex', sql`${t.sha256} ~ '^[0-9a-f]{64}$'`),
     check('exercise_sources_duration_positive', sql`${t.durationMs} > 0`),
   ],

@@ -55,6 +55,8 @@ export const sessions = pgTable(
   },
   (t) => [
     index('sessions_alone_idx').on(t.orgId, t.id).where(sql`${t.programId} is null`),
+    // For an organisation that has most of them: along the ids of all sessions it would meet every programme's first.
+    index('sessions_alone_newest_idx').on(t.id).where(sql`${t.programId} is null`),
     uniqueIndex('sessions_order_key').on(t.programId, t.position).where(sql`${t.programId} is not null`),
     check('sessions_status_known', sql`${t.status} in ('draft', 'published', 'archived')`),
   ],
@@ -128,5 +130,5 @@ export const notifications = pgTable(
     createdAt: createdAt(),
     readAt: time(),
   },
-  (t) => [index('notifications_recipient_idx').on(t.recipient, t.createdAt.desc(), t.id.desc())],
+  (t) => [index('notifications_recipient_idx').on(t.recipient, t.createdAt, t.id)],
 );
