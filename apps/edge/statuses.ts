@@ -1,8 +1,9 @@
+import DataLoader from 'dataloader';
 import type { Announcer } from '../../lib/announce.ts';
 import type { ComputeStatus, StatusCache } from '../../lib/cache/status-cache.ts';
 import type { Db } from '../../lib/db/client.ts';
 import { measurePace } from '../../lib/db/pace.ts';
-import { maySee, readStatus } from '../../lib/db/readiness.ts';
+import { maySee, readStatus, type Sight } from '../../lib/db/readiness.ts';
 import type { Viewer } from '../../lib/db/viewer.ts';
 import { estimate, type Pace, type Told, tell } from '../../lib/domain/eta.ts';
 import { createMemory, type Memory } from '../../lib/memory.ts';
@@ -26,6 +27,9 @@ const SIGHT_MS = 500;
 const MAX_VIEWERS = 1_000;
 const MAX_PROGRAMMES = 10_000;
 const VIEWERS_MS = 60_000;
+/** Checks of sights that are asked for within this are one statement, however many ask; the first does not wait. */
+const GATHER_MS = 50;
+const MAX_GATHERED = 1_000;
 /** The history of hundreds of renders does not change faster. */
 const PACE_MS = 15_000;
 
@@ -33,6 +37,7 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
   /** By programme, then by viewer. */
   const sights = createMemory<Memory<boolean>>({ ms: VIEWERS_MS, max: MAX_PROGRAMMES });
   cache.onAnyRing((programId) => sights.forget(programId));
+  const checks = gatherChecks(db);
   const paces = createMemory<Pace | null>({ ms: PACE_MS, max: 1, keep: (found) => found !== null });
 
   const pace = () =>
@@ -56,12 +61,12 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
   return {
     read: async (programId, viewer) => {
       const viewers = await sights.get(programId, async () => createMemory({ ms: SIGHT_MS, max: MAX_VIEWERS }));
-      if (!(await viewers.get(sightOf(viewer), () => maySee(db, programId, viewer)))) return null;
+      if (!(await viewers.get(sightOf(viewer), () => checks.load({ programId, viewer })))) return null;
       return cache.read(programId, computeOf(programId));
     },
     lookAt: (programId, viewer) => {
       const sight = sightOf(viewer);
-      const seeAgain = () => maySee(db, programId, viewer);
+      const seeAgain = () => checks.load({ programId, viewer });
       const computeAgain = computeOf(programId);
       return () =>
         sights.peek(programId)?.peek(sight, seeAgain) === true ? cache.peek(programId, computeAgain) : undefined;
@@ -70,6 +75,24 @@ export function createStatuses(db: Db, cache: StatusCache, announcer: Announcer)
     changed: announcer.changed,
     pace,
   };
+}
+
+/**
+ * Checks sights together: statements follow each other at intervals, with all that was asked for in between. What is found
+ * is no older than its question, and an error of the statement is everybody's whom it was made for.
+ */
+function gatherChecks(db: Db): Pick<DataLoader<Sight, boolean>, 'load'> {
+  let next = 0;
+  return new DataLoader((asked: readonly Sight[]) => maySee(db, asked), {
+    cache: false,
+    maxBatchSize: MAX_GATHERED,
+    batchScheduleFn: (check) => {
+      const now = performance.now();
+      const at = Math.max(now, next);
+      next = at + GATHER_MS;
+      setTimeout(check, at - now);
+    },
+  });
 }
 
 const sightOf = ({ orgId, patientId }: Viewer) => JSON.stringify([orgId, patientId]);
