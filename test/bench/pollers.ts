@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { eq, inArray, sql } from 'drizzle-orm';
+import { eq, inArray } from 'drizzle-orm';
 import { startApp } from '../../apps/cli/stack/app-process.ts';
 import { createAnnouncer } from '../../lib/announce.ts';
 import { issueToken } from '../../lib/auth/tokens.ts';
@@ -14,6 +14,7 @@ import { anExercise, anOrganisation, aProgram } from '../support/clinic.ts';
 import { silentLog } from '../support/log.ts';
 import { finishAsWorker, latest, over, PATIENTS, POLLERS, watchAll } from '../support/pollers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { setReady, setTranscoding } from './lib/baked.ts';
 import { describeMachine } from './lib/machine.ts';
 import { median, publishReport, type Row } from './lib/report.ts';
 import { type BenchServices, withServices } from './lib/services.ts';
@@ -58,19 +59,8 @@ async function almostReady(db: Db, orgId: string, exerciseId: string, round: num
   const programId = await aProgram(db, orgId, [items]);
   const { queued } = await publishProgram(db, { programId, orgId, by: 'specialist-1' });
   const [last = '', ...ready] = queued.map(({ id }) => id);
-  const baked = {
-    masterSha256: 'b'.repeat(64),
-    videoGuid: 'video-1',
-    manifestUrl: 'https://zone.invalid/manifest.json',
-  };
-  await db
-    .update(exerciseRenders)
-    .set({ ...baked, status: 'ready', readyAt: sql`now()` })
-    .where(inArray(exerciseRenders.id, ready));
-  await db
-    .update(exerciseRenders)
-    .set({ ...baked, status: 'transcoding', transcodeDeadlineAt: sql`now() + interval '1 hour'` })
-    .where(eq(exerciseRenders.id, last));
+  await setReady(db, inArray(exerciseRenders.id, ready));
+  await setTranscoding(db, eq(exerciseRenders.id, last));
   await db.insert(assignments).values(patients.map((patientId) => ({ programId, patientId, assignedBy: 'x' })));
   return { path: `/v1/programs/${programId}/readiness`, last };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { inArray, sql } from 'drizzle-orm';
+import { inArray } from 'drizzle-orm';
 import { execa } from 'execa';
 import { startApp } from '../../../apps/cli/stack/app-process.ts';
 import { issueToken } from '../../../lib/auth/tokens.ts';
@@ -11,6 +11,7 @@ import { publishProgram } from '../../../lib/db/publish.ts';
 import { assignments, exerciseRenders } from '../../../lib/db/schema/index.ts';
 import { anExercise, anOrganisation, aProgram } from '../../support/clinic.ts';
 import { silentLog } from '../../support/log.ts';
+import { setReady } from '../lib/baked.ts';
 import type { BenchServices } from '../lib/services.ts';
 import { type Recorded, record } from './recorded.ts';
 
@@ -119,21 +120,8 @@ async function aProgrammeBeingMade(databaseUrl: string): Promise<{ orgId: string
     const items = Array.from({ length: ITEMS }, (_, nth) => ({ exerciseId, dose: { reps: nth + 1 } }));
     const programId = await aProgram(db, orgId, [items]);
     const { queued } = await publishProgram(db, { programId, orgId, by: 'specialist-1' });
-    await db
-      .update(exerciseRenders)
-      .set({
-        status: 'ready',
-        masterSha256: 'b'.repeat(64),
-        videoGuid: 'video-1',
-        manifestUrl: 'https://zone.invalid/manifest.json',
-        readyAt: sql`now()`,
-      })
-      .where(
-        inArray(
-          exerciseRenders.id,
-          queued.slice(0, READY).map(({ id }) => id),
-        ),
-      );
+    const baked = queued.slice(0, READY).map(({ id }) => id);
+    await setReady(db, inArray(exerciseRenders.id, baked));
     await db.insert(assignments).values(
       Array.from({ length: PATIENTS }, (_, nth) => ({
         programId,
