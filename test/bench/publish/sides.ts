@@ -10,6 +10,7 @@ import { createMirror } from '../../../lib/queue/mirror.ts';
 import { openQueues } from '../../../lib/queue/queues.ts';
 import { anExercise, anOrganisation, aProgram } from '../../support/clinic.ts';
 import { silentLog } from '../../support/log.ts';
+import { setReady } from '../lib/baked.ts';
 import { createDatabase } from '../lib/databases.ts';
 import type { BenchServices } from '../lib/services.ts';
 
@@ -69,16 +70,7 @@ export async function openOurSide({ databaseUrl, redisUrl }: BenchServices): Pro
       return { committedMs, totalMs: performance.now() - started, statements };
     },
     finishAll: async () => {
-      await db
-        .update(exerciseRenders)
-        .set({
-          status: 'ready',
-          masterSha256: 'b'.repeat(64),
-          videoGuid: 'video-1',
-          manifestUrl: 'https://zone.invalid/manifest.json',
-          readyAt: sql`now()`,
-        })
-        .where(eq(exerciseRenders.status, 'pending'));
+      await setReady(db, eq(exerciseRenders.status, 'pending'));
       await queues.renders.drain();
     },
     close: async () => {
