@@ -10,7 +10,7 @@ export interface Viewer {
   patientId: string | null;
 }
 
-/** The condition on `programs` under which this viewer may know of a programme at all. */
+/** The condition on `programs` under which this viewer may know of a programme at all; `maySee` asks it for many at once. */
 export function visibleTo(db: Executor, { orgId, patientId }: Viewer) {
   return and(
     orgId === null ? undefined : eq(programs.orgId, orgId),
