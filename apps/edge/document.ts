@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { EdgeEnv } from './router.ts';
+import { shareProblems } from './shared-problems.ts';
 
 /** Headers of answers and requests that many routes share, most of them set or read by the middleware of app.ts. */
 export const COMPONENTS = {
@@ -70,7 +71,7 @@ const TAGS = [
   { name: 'Process', description: 'For load balancers and orchestrators.' },
 ];
 
-/** The OpenAPI document of all routes that are in the app by now. */
+/** The OpenAPI document of all routes that are in the app by now, with what they share described once. */
 export function documentOf(app: OpenAPIHono<EdgeEnv>) {
   const { openAPIRegistry: registry } = app;
   registry.registerComponent('securitySchemes', 'bearer', {
@@ -86,15 +87,17 @@ export function documentOf(app: OpenAPIHono<EdgeEnv>) {
   for (const [name, component] of Object.entries(COMPONENTS.parameters)) {
     registry.registerComponent('parameters', name, component);
   }
-  return app.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'Bakehouse',
-      version: '1',
-      description:
-        'Turns a clinic’s programme of exercises into video that plays. Errors are RFC 9457 problems with a stable `code`; ' +
-        'what belongs to another organisation answers 404; every response carries an `X-Request-Id`.',
-    },
-    tags: TAGS,
-  });
+  return shareProblems(
+    app.getOpenAPI31Document({
+      openapi: '3.1.0',
+      info: {
+        title: 'Bakehouse',
+        version: '1',
+        description:
+          'Turns a clinic’s programme of exercises into video that plays. Errors are RFC 9457 problems with a stable `code`; ' +
+          'what belongs to another organisation answers 404; every response carries an `X-Request-Id`.',
+      },
+      tags: TAGS,
+    }),
+  );
 }

@@ -37,7 +37,7 @@ export function operation<P extends string, R extends Operation & { path: P }>(g
   const { problems, ...route } = given;
   const guarded = route.path.startsWith('/v1/');
   const repeatable = guarded && route.method === 'post';
-  const codes = [...new Set([...commonCodes(given), ...problems])];
+  const codes = [...new Set([...commonCodes(given), ...problems])].sort();
   const described = {
     ...route,
     ...(guarded && { security: [{ bearer: [] }] }),
@@ -85,7 +85,7 @@ function answersOf(codes: ErrorCode[]): RouteConfig['responses'] {
         status,
         {
           description: own.map((code) => `\`${code}\`: ${ERRORS[code].sentence}`).join(' '),
-          content: { 'application/problem+json': { schema: problemSchema, examples } },
+          content: { 'application/problem+json': { schema: problemSchema.extend({ code: z.enum(own) }), examples } },
           headers: {
             ...(status === 401 && { 'WWW-Authenticate': header('WwwAuthenticate') }),
             ...(own.some((code) => ERRORS[code].retryable) && { 'Retry-After': header('RetryAfter') }),

@@ -57,7 +57,7 @@ export interface Operation {
   security?: object[];
   parameters?: (Parameter | Ref)[];
   requestBody?: { required?: boolean; content: Record<string, MediaType> };
-  responses: Record<string, Answer>;
+  responses: Record<string, Answer | Ref>;
 }
 
 export interface Document {
@@ -67,6 +67,7 @@ export interface Document {
   components: {
     schemas: Record<string, Schema>;
     parameters: Record<string, Parameter>;
+    responses: Record<string, Answer>;
     headers: Record<string, { description?: string; schema: Schema; example?: unknown }>;
   };
 }
@@ -76,9 +77,18 @@ export interface DescribedOperation extends Operation {
   path: string;
   /** With what a reference names in its place. */
   parameters: Parameter[];
+  /** Likewise. */
+  responses: Record<string, Answer>;
 }
 
 const lastOf = (ref: string) => ref.slice(ref.lastIndexOf('/') + 1);
+
+function meantBy<T extends object>(given: T | Ref, described: Record<string, T>): T {
+  if (!('$ref' in given)) return given;
+  const found = described[lastOf(given.$ref)];
+  if (!found) throw new Error(`${given.$ref} is not described`);
+  return found;
+}
 
 export function operationsOf({ paths, components }: Document): DescribedOperation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -86,11 +96,10 @@ export function operationsOf({ paths, components }: Document): DescribedOperatio
       ...operation,
       method: method.toUpperCase(),
       path,
-      parameters: (operation.parameters ?? []).map((given) => {
-        const parameter = '$ref' in given ? components.parameters[lastOf(given.$ref)] : given;
-        if (!parameter) throw new Error(`${method} ${path} names a parameter that is not described`);
-        return parameter;
-      }),
+      parameters: (operation.parameters ?? []).map((given) => meantBy(given, components.parameters)),
+      responses: Object.fromEntries(
+        Object.entries(operation.responses).map(([status, given]) => [status, meantBy(given, components.responses)]),
+      ),
     })),
   );
 }

@@ -37,7 +37,7 @@ const programReadiness = readinessSchema
       .openapi({
         description:
           'While it is preparing: when all will likely be ready, and by when nine of ten are, by what bakes took lately ' +
-          'and who is before them. Null where too little has been baked to tell.',
+          'and who is before them. Told in steps, coarser the further away. Null where too little has been baked to tell.',
       }),
   })
   .openapi('ProgramReadiness');
