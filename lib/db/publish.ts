@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { v7 as uuidv7 } from 'uuid';
-import type { QueuedRender } from '../domain/render-states.ts';
+import type { QueuedRender, RenderStatus } from '../domain/render-states.ts';
 import { AppError } from '../errors.ts';
 import type { Db, Executor } from './client.ts';
 import { bumpAwaited, lockFairKey, nextTag, virtualNow } from './fairness.ts';
@@ -53,12 +53,14 @@ export function publishProgram(db: Db, request: PublishRequest & { programId: st
       .for('update');
     if (!program) throw new AppError('not_found');
     const { status, language } = program;
-    return publish(tx, { status, language, scope: sessionsOf(programId), by, what: 'programme' }, () =>
-      tx
+    return publish(tx, { status, language, scope: sessionsOf(programId), by, what: 'programme' }, async () => {
+      const [flipped] = await tx
         .update(programs)
         .set({ status: 'published', publishedAt: sql`now()`, publishedBy: by })
-        .where(eq(programs.id, programId)),
-    );
+        .where(eq(programs.id, programId))
+        .returning({ isAssigned: sql<boolean>`exists (select from assignments a where a.program_id = ${programId})` });
+      return flipped?.isAssigned ?? false;
+    });
   });
 }
 
@@ -110,35 +112,42 @@ interface Publishable {
   what: 'programme' | 'session';
 }
 
+/**
+ * `flip` publishes what the sessions are part of, and answers whether a patient has been given it. An assignment waits
+ * for the lock on that row, so none comes later.
+ */
 async function publish(
   tx: Executor,
   { status, language, scope, by, what }: Publishable,
-  flip?: () => Promise<unknown>,
+  flip?: () => Promise<boolean>,
 ): Promise<Published> {
   if (status === 'archived') throw new AppError('conflict', { sentence: `An archived ${what} cannot be published.` });
   await lockFairKey(tx, by);
   let inserted: QueuedRender[] = [];
+  let isAssigned = false;
+  let counts: PublishCounts;
   if (status === 'draft') {
     const { items, problems } = await resolveItems(tx, scope, language);
     if (problems.length > 0) throw new AppError('not_publishable', { issues: problems });
     if (items.length === 0) throw new AppError('not_publishable', { sentence: `The ${what} has no exercises.` });
-    await flip?.();
+    if (flip) isAssigned = await flip();
     await tx.execute(sql`
       update sessions s set status = 'published', published_at = now(), updated_at = now()
        where ${scope} and s.status = 'draft'`);
-    const missing = await linkItems(tx, items, language);
+    const { missing, tallies } = await linkItems(tx, items, language);
     if (missing.length > 0) inserted = await insertMissing(tx, missing, language, by);
+    tallies.push({ status: 'pending', renders: inserted.length });
     const hashes = new Set(inserted.map(({ recipeHash }) => recipeHash));
     const insertedByOthers = missing.filter(({ hash }) => !hashes.has(hash));
-    if (insertedByOthers.length > 0) await linkItems(tx, insertedByOthers, language);
-  }
+    if (insertedByOthers.length > 0) tallies.push(...(await linkItems(tx, insertedByOthers, language)).tallies);
+    counts = countsOf(tallies);
+  } else counts = countsOf(await tallyRenders(tx, scope));
   const ofThese = sql`r.id in (${rendersIn(scope)})`;
-  let { isAssigned, ...counts } = await countRenders(tx, scope);
   let requeued: QueuedRender[] = [];
   // Looking for them costs more than counting, and hardly any publish finds one.
   if (counts.failed > 0) {
     requeued = await startGeneration(tx, ofThese, { from: 'failed', cause: 'republished', forgetVideo: true, by });
-    ({ isAssigned, ...counts } = await countRenders(tx, scope));
+    counts = countsOf(await tallyRenders(tx, scope));
   }
   // Nobody else plays what was inserted just now, so a patient waits for it only where one was given this programme.
   const mayBeAwaited = isAssigned ? counts.queued > 0 : counts.queued > inserted.length;
@@ -147,29 +156,43 @@ async function publish(
   return { counts, queued, touched: [...queued, ...bumped] };
 }
 
+interface Linked {
+  /** The items whose render there is not. */
+  missing: ResolvedItem[];
+  /** The renders that the others are linked to now. */
+  tallies: Tally[];
+}
+
 /**
- * Links items to the renders that there are; answers the items whose render there is not. What is there already is found
- * by its hash alone: its recipe, by far the most of it, never goes to Postgres.
+ * Links items to the renders that there are. What is there already is found by its hash alone: its recipe, by far the
+ * most of it, never goes to Postgres.
  *
- * A subselect finds each one by its key, whatever the planner expects: of a join it may make a look at the whole table.
+ * With its limit the subselect finds each one by its key, whatever the planner expects: of a plain join it may make a
+ * look at the whole table.
  */
-async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<ResolvedItem[]> {
+async function linkItems(tx: Executor, items: readonly ResolvedItem[], language: string): Promise<Linked> {
   const given = items.map(({ exerciseId, hash, itemId }) => ({ item_id: itemId, exercise_id: exerciseId, hash }));
-  const absent = await rows<{ item_id: string }>(
+  const found = await rows<{ status: RenderStatus | null; renders: number; items: string[] | null }>(
     tx,
     sql`with found as materialized (
-      select given.item_id,
-             (select r.id from exercise_renders r
-               where r.exercise_id = given.exercise_id and r.recipe_hash = given.hash and r.language = ${language}) as render_id
+      select given.item_id, r.id as render_id, r.status
         from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given(item_id uuid, exercise_id uuid, hash text)
+        left join lateral (
+          select id, status from exercise_renders
+           where exercise_id = given.exercise_id and recipe_hash = given.hash and language = ${language} limit 1
+        ) r on true
     ), linked as (
       update session_items i set render_id = found.render_id
         from found where i.id = found.item_id and found.render_id is not null
     )
-    select item_id from found where render_id is null`,
+    select status, count(distinct render_id)::int as renders, json_agg(item_id) filter (where status is null) as items
+      from found group by status`,
   );
-  const ids = new Set(absent.map(({ item_id: id }) => id));
-  return items.filter(({ itemId }) => ids.has(itemId));
+  const absent = new Set(found.flatMap(({ items }) => items ?? []));
+  return {
+    missing: items.filter(({ itemId }) => absent.has(itemId)),
+    tallies: found.flatMap(({ status, renders }) => (status === null ? [] : { status, renders })),
+  };
 }
 
 const ID_BYTES = 16;
@@ -226,23 +249,26 @@ async function insertMissing(
   return inserted.map((row) => ({ id: row.id, recipeHash: row.recipe_hash, generation: row.generation }));
 }
 
-async function countRenders(tx: Executor, scope: SQL): Promise<PublishCounts & { isAssigned: boolean }> {
-  const [counts] = await rows<Record<keyof PublishCounts, string> & { isAssigned: boolean }>(
+/** So many different renders are in this status. */
+interface Tally {
+  status: RenderStatus;
+  renders: number;
+}
+
+const tallyRenders = (tx: Executor, scope: SQL) =>
+  rows<Tally & Record<string, unknown>>(
     tx,
-    sql`select count(*) as total,
-               count(*) filter (where status = 'ready') as ready,
-               count(*) filter (where status = 'pending') as queued,
-               count(*) filter (where status in ('rendering', 'transcoding')) as "inProgress",
-               count(*) filter (where status = 'failed') as failed,
-               exists (select from sessions s join assignments a on a.program_id = s.program_id where ${scope}) as "isAssigned"
-          from exercise_renders where id in (${rendersIn(scope)})`,
+    sql`select status, count(*)::int as renders from exercise_renders where id in (${rendersIn(scope)}) group by status`,
   );
+
+function countsOf(tallies: readonly Tally[]): PublishCounts {
+  const sum = (which: readonly Tally[]) => which.reduce((total, { renders }) => total + renders, 0);
+  const of = (...statuses: RenderStatus[]) => sum(tallies.filter(({ status }) => statuses.includes(status)));
   return {
-    total: Number(counts?.total ?? 0),
-    ready: Number(counts?.ready ?? 0),
-    queued: Number(counts?.queued ?? 0),
-    inProgress: Number(counts?.inProgress ?? 0),
-    failed: Number(counts?.failed ?? 0),
-    isAssigned: counts?.isAssigned ?? false,
+    total: sum(tallies),
+    ready: of('ready'),
+    queued: of('pending'),
+    inProgress: of('rendering', 'transcoding'),
+    failed: of('failed'),
   };
 }

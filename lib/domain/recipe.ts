@@ -52,7 +52,10 @@ const doseFields = {
   loudness: z.number().min(-30).max(-10).multipleOf(0.1).default(-16),
 };
 
-/** What a specialist prescribes for one exercise; unknown keys are refused, everything left out has a default. */
+/**
+ * What a specialist prescribes for one exercise; unknown keys are refused, everything left out has a default. It is
+ * stored with every field and not read by this again: a new field needs a migration that puts it into what is stored.
+ */
 export const doseSchema = z.strictObject(doseFields);
 export type Dose = z.output<typeof doseSchema>;
 
@@ -124,12 +127,14 @@ export function usableCues(
   return names;
 }
 
+/** Reads a recipe, with defaults filled in, and brings it to its normal form. Throws where it is none. */
+export const normaliseRecipe = (input: RecipeInput): Recipe => normalForm(recipeSchema.parse(input));
+
 /**
- * Brings a recipe to the one form that all recipes of the same meaning share: defaults filled in, phases given in
- * full, and nothing kept that cannot be seen or heard (the rest of a single set, clips that are never spoken).
+ * The one form that all recipes of the same meaning share: phases given in full, and nothing kept that cannot be seen or
+ * heard (the rest of a single set, clips that are never spoken). For what has been read by the schema already.
  */
-export function normaliseRecipe(input: RecipeInput): Recipe {
-  const recipe = recipeSchema.parse(input);
+export function normalForm(recipe: Recipe): Recipe {
   const tempo = tempoMs(recipe);
   const clips = Object.entries(recipe.clips);
   const usable = clips.length === 0 ? new Set() : usableCues(recipe, tempo.hold);
@@ -180,6 +185,6 @@ function canonicalText(recipe: Recipe): string {
 /** SHA-256 of the canonical recipe: 64 lower-case hex digits. */
 export const recipeHash = (input: RecipeInput): string => normalisedHash(normaliseRecipe(input));
 
-/** The same of what `normaliseRecipe` has answered, which costs half: a publish makes a thousand. */
+/** The same of what is in its normal form already, which costs half: a publish makes a thousand. */
 export const normalisedHash = (recipe: Recipe): string =>
   createHash('sha256').update(canonicalText(recipe)).digest('hex');

@@ -3,8 +3,8 @@ import {
   type Dose,
   MAX_REP_MS,
   MIN_REP_MS,
+  normalForm,
   normalisedHash,
-  normaliseRecipe,
   type Recipe,
   usableCues,
 } from './recipe.ts';
@@ -37,6 +37,9 @@ const secondsOf = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)}
 /**
  * Fills in an item's recipe: the marked repetition (by default the whole source, turning half way), the clips of the
  * language (else of its base language), the dose. Says in a sentence for the clinic why it cannot.
+ *
+ * What it is given comes out of the database, where it was put as the schemas had read it; to read a thousand recipes by
+ * theirs once more takes as long as all the rest of this.
  */
 export function resolveRecipe(input: ResolveInput): Resolution {
   const { source, marks, dose } = input;
@@ -65,7 +68,7 @@ export function resolveRecipe(input: ResolveInput): Resolution {
       `One repetition must last at least ${secondsOf(MIN_REP_MS)}, this one lasts ${secondsOf(endMs - startMs)}.`,
     );
   }
-  const recipe = normaliseRecipe({
+  const recipe = normalForm({
     version: COMPOSER_VERSION,
     exerciseId: input.exerciseId,
     language: input.language,
