@@ -47,6 +47,7 @@ const entryColumns = sql`r.id, r.recipe_hash, r.generation, r.status, r.fair_tag
  * In the order in which they are to be baked. While few renders are pending Postgres expects few, and would pair two
  * thousand with two thousand by nested loops (measured: 1.4 s and more for every sweep of a full mirror, against some
  * hundredths). So pending rows are joined to nothing, and those asked for are found by their id before their state matters.
+ * With its limit the subselect finds each by its key: a plain join reads the whole table, until that is large.
  */
 async function mirrorChanges(
   db: Executor,
@@ -59,7 +60,11 @@ async function mirrorChanges(
           sql`exercise_renders r where r.status = 'pending' and (r.dispatched_at is not null or r.id in (select id from first))`,
           sql`r.dispatched_at < now() - ${which.staleMs} * interval '1 millisecond'`,
         ]
-      : [sql`unnest(${sql.param(which)}::uuid[]) as given(id) join exercise_renders r using (id)`, sql`false`];
+      : [
+          sql`unnest(${sql.param(which)}::uuid[]) as given(id)
+            cross join lateral (select * from exercise_renders where id = given.id limit 1) r`,
+          sql`false`,
+        ];
   const found = await rows<{
     id: string;
     recipe_hash: string;

@@ -39,12 +39,16 @@ interface ExerciseRow extends Record<string, unknown> {
 /**
  * Turns every item of the sessions that `scope` selects (as `s`) into its recipe, in playing order: two statements
  * however many there are. What an exercise brings is read once, not with each of its items.
+ *
+ * The "offset" makes Postgres find the items session by session, also by a plan made while there were few: else that
+ * reads all items there are.
  */
 export async function resolveItems(db: Executor, scope: SQL, language: string): Promise<ResolvedItems> {
   const found = await rows<ItemRow>(
     db,
     sql`select i.id, s.title as session_title, i.position, i.exercise_id, i.dose
-          from sessions s join session_items i on i.session_id = s.id
+          from sessions s
+         cross join lateral (select * from session_items where session_id = s.id order by position offset 0) i
          where ${scope}
          order by s.position, i.position`,
   );

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 
 /** Part of every hash: raise it when the same recipe would bake to something a patient sees or hears differently. */
@@ -186,5 +186,4 @@ function canonicalText(recipe: Recipe): string {
 export const recipeHash = (input: RecipeInput): string => normalisedHash(normaliseRecipe(input));
 
 /** The same of what is in its normal form already, which costs half: a publish makes a thousand. */
-export const normalisedHash = (recipe: Recipe): string =>
-  createHash('sha256').update(canonicalText(recipe)).digest('hex');
+export const normalisedHash = (recipe: Recipe): string => hash('sha256', canonicalText(recipe));
