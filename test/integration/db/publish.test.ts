@@ -128,6 +128,28 @@ describe('publish', () => {
     expect(await rendersOf(good.id)).toMatchObject([{ status: 'ready', generation: 0 }]);
   });
 
+  it('counts each of its renders once, by its state, and publishing again counts the same', async () => {
+    const { db } = database;
+    const orgId = await anOrganisation(db);
+    const { id: exerciseId } = await anExercise(db);
+    const items = (...reps: number[]) => reps.map((count) => ({ exerciseId, dose: { reps: count } }));
+    const { queued } = await publish(await aProgram(db, orgId, [items(1, 2, 3, 4, 5)]), orgId);
+    const set = (nth: number, state: Partial<typeof exerciseRenders.$inferInsert>) =>
+      db
+        .update(exerciseRenders)
+        .set(state)
+        .where(eq(exerciseRenders.id, queued[nth]?.id ?? ''));
+    const video = { videoGuid: 'guid', masterSha256: 'a'.repeat(64) };
+    await set(0, { status: 'ready', ...video, manifestUrl: 'https://cdn/manifest.json', readyAt: new Date() });
+    await set(1, { status: 'transcoding', ...video, transcodeDeadlineAt: new Date() });
+    await set(2, { status: 'rendering', leaseToken: exerciseId, leaseExpiresAt: new Date() });
+
+    const programId = await aProgram(db, orgId, [items(1, 2, 3, 4, 5, 6), items(1, 2, 3, 4, 5, 6)]);
+    const expected = { total: 6, ready: 1, queued: 3, inProgress: 2, failed: 0 };
+    expect((await publish(programId, orgId)).counts).toEqual(expected);
+    expect((await publish(programId, orgId)).counts).toEqual(expected);
+  });
+
   it('refuses the whole programme, item by item, and changes nothing where an exercise cannot be baked', async () => {
     const { db } = database;
     const orgId = await anOrganisation(db);
