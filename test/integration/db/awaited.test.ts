@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { describe, expect, it } from 'vitest';
 import { mirrorRows } from '../../../lib/db/dispatch.ts';
 import { exerciseRenders } from '../../../lib/db/schema/index.ts';
+import { waitFor } from '../../support/wait.ts';
 import { useFairScene } from './fair-scene.ts';
 
 const { database, newItems, programOf, publish, publishNew, assign, take, takeInTurn, tagsOf } = useFairScene();
@@ -40,6 +41,19 @@ describe('what a patient waits for', () => {
     const { queued, touched } = await publish(programId, 'ada');
     expect((await tagsOf('ada'))[0]).toMatchObject({ id: queued[0]!.id, urgent: true });
     expect(touched.length).toBeGreaterThan(1);
+  });
+
+  it('is urgent from the start, too, when the publish had to wait for the assignment', async () => {
+    const programId = await programOf(newItems(1));
+    let published: ReturnType<typeof publish> | undefined;
+    await assign(programId, async () => {
+      published = publish(programId, 'ada');
+      const waiting = sql`select from pg_locks l join pg_stat_activity a using (pid)
+        where a.datname = current_database() and not l.granted`;
+      await waitFor(async () => (await database.db.execute(waiting)).rows.length > 0, { label: 'a waiting publish' });
+    });
+    const queued = (await published)?.queued ?? [];
+    expect(await tagsOf('ada')).toMatchObject([{ id: queued[0]!.id, urgent: true }]);
   });
 
   it('is urgent, too, where an earlier programme of somebody else asked for it, or where it had failed', async () => {

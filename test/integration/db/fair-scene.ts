@@ -31,8 +31,11 @@ export function useFairScene() {
   const programOf = (items: ReturnType<typeof newItems>) => aProgram(database.db, orgId, [items]);
   const publish = (programId: string, by: string) => publishProgram(database.db, { programId, orgId, by });
   const publishNew = async (by: string, count: number) => publish(await programOf(newItems(count)), by);
-  const assign = (programId: string) =>
-    assignProgram(database.db, { programId, orgId, patientId: 'patient-1', notifyWhenReady: false, by: 'x' });
+  const assign = (programId: string, alongside = async () => {}) =>
+    assignProgram(database.db, {
+      ...{ programId, orgId, patientId: 'patient-1', notifyWhenReady: false, by: 'x' },
+      alongside,
+    });
 
   /** What the queue would hand out next. */
   async function next() {
