@@ -7,7 +7,7 @@ import { timeout } from 'hono/timeout';
 import { rememberTokens } from '../../lib/auth/remembered-tokens.ts';
 import { AppError } from '../../lib/errors.ts';
 import { httpMetrics } from '../../lib/metrics.ts';
-import { authenticate } from './auth.ts';
+import { authenticate, bearerOf } from './auth.ts';
 import type { EdgeDeps } from './deps.ts';
 import { documentOf } from './document.ts';
 import { idempotent } from './idempotency.ts';
@@ -92,8 +92,12 @@ export function createApp(deps: EdgeDeps) {
   app.use(secure);
   if (origins.length > 0) app.use('/v1/*', crossOrigin);
   const { RATE_PER_TOKEN: perToken, RATE_PER_ADDRESS: perAddress, TRUSTED_PROXIES: trustedProxies } = deps.config;
-  const limits = createRateLimits({ perToken, perAddress, trustedProxies });
   const tokens = rememberTokens(deps.verify);
+  const isVerified = (authorization: string | undefined) => {
+    const token = bearerOf(authorization);
+    return token !== undefined && tokens.known(token) !== undefined;
+  };
+  const limits = createRateLimits({ perToken, perAddress, trustedProxies, isVerified });
   app.use('/v1/*', limits.byAddress, authenticate(tokens.verify), limits.byToken, neverStored);
   app.use('/ops/*', limits.byAddress);
   app.use(

@@ -12,6 +12,8 @@ export interface RateLimits {
   perAddress: number;
   /** How many proxies before us add to `X-Forwarded-For`; what stands before theirs is anybody's claim. */
   trustedProxies: number;
+  /** Whether the token of this `Authorization` was verified lately: whose it is goes on being served beside one who guesses. */
+  isVerified: (authorization: string | undefined) => boolean;
 }
 
 const WINDOW_S = 60;
@@ -56,22 +58,24 @@ function take(c: Context, by: WindowCounter, name: string, key: string): void {
   if (!standing.allowed) throw new AppError('too_many_requests', { retryAfterMs: standing.endsInMs });
 }
 
+/** Names one person for a limit. */
+export const keyOf = ({ sub, org }: Who) => `${org ?? ''} ${sub}`;
+
 export type RateLimiter = ReturnType<typeof createRateLimits>;
 
 /**
  * Bounds what one address and one person may ask, each process for itself: so a limit is of one edge, and costs no
  * exchange with Redis for each request. `byAddress` stands before the authentication, `byToken` after it.
  */
-export function createRateLimits({ perToken, perAddress, trustedProxies }: RateLimits) {
+export function createRateLimits({ perToken, perAddress, trustedProxies, isVerified }: RateLimits) {
   const counter = (limit: number) => createWindowCounter({ limit, windowMs: WINDOW_S * 1_000 });
   const [addresses, tokens, refused] = [counter(perAddress), counter(perToken), counter(MAX_REFUSED)];
-  const keyOf = ({ sub, org }: Who) => `${org ?? ''} ${sub}`;
-
   const byAddress: MiddlewareHandler<EdgeEnv> = async (c, next) => {
     const address = addressOf(originOf(c), trustedProxies);
     if (address === undefined) return next();
     const guesses = refused.look(address);
-    if (!guesses.allowed) throw new AppError('too_many_requests', { retryAfterMs: guesses.endsInMs });
+    if (!guesses.allowed && !isVerified(c.req.header('Authorization')))
+      throw new AppError('too_many_requests', { retryAfterMs: guesses.endsInMs });
     take(c, addresses, 'address', address);
     await next();
     if (c.res.status === 401) refused.take(address);
@@ -81,13 +85,13 @@ export function createRateLimits({ perToken, perAddress, trustedProxies }: RateL
     await next();
   };
   /**
-   * Takes one request of both for an answer that goes past the middleware, and says in headers, names and values in turn, what is left; null where
-   * it is to be refused, which is the middleware's to do.
+   * Takes one request of both, of a person whose token is verified, for an answer that goes past the middleware, and says
+   * in headers, names and values in turn, what is left; null where it is to be refused, which is the middleware's to do.
    */
-  const takeAtOnce = (origin: Origin, who: Who): readonly string[] | null => {
+  const takeAtOnce = (origin: Origin, key: string): readonly string[] | null => {
     const address = addressOf(origin, trustedProxies);
-    if (address !== undefined && !(refused.look(address).allowed && addresses.take(address).allowed)) return null;
-    const standing = tokens.take(keyOf(who));
+    if (address !== undefined && !addresses.take(address).allowed) return null;
+    const standing = tokens.take(key);
     return standing.allowed ? said('token', perToken, standing) : null;
   };
   return { byAddress, byToken, takeAtOnce };

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { RememberedTokens } from '../../lib/auth/remembered-tokens.ts';
-import type { Who } from '../../lib/auth/tokens.ts';
 import type { HttpMetrics } from '../../lib/metrics.ts';
 import { bearerOf, viewerFor } from './auth.ts';
 import type { AnswerAtOnce } from './listen.ts';
-import type { RateLimiter } from './rate-limit.ts';
+import { keyOf, type RateLimiter } from './rate-limit.ts';
 import { READINESS_HEADERS, wantsEvents } from './routes/readiness.ts';
 import type { Statuses } from './statuses.ts';
 import { etagOf, isKnown } from './watchers.ts';
@@ -16,6 +15,8 @@ const ROUTE = '/v1/programs/:id/readiness';
 const POLL = /^\/v1\/programs\/([0-9a-f-]{36})\/readiness$/;
 /** What a caller may name its request, as Hono's request-id takes it. */
 const REQUEST_ID = /^[\w\-=]{1,255}$/;
+/** Any other is for the ordinary way to judge, which refuses what is none. */
+const HOST = /^([\w.-]+|\[[\da-f:]+\])(:\d+)?$/i;
 const MAX_TEXTS = 1_000;
 
 export interface PollsDeps {
@@ -32,11 +33,20 @@ export interface PollsDeps {
 /** Names and values in turn, as Node writes them. */
 type RawHeaders = readonly string[];
 
+/** What an object is answered with, but for what is another each time. */
+interface Answers {
+  tag: string;
+  ok: RawHeaders;
+  notModified: RawHeaders;
+}
+
 /** What the same request of a connection came to before: who polls asks the same again and again. */
 interface Asked {
   url: string;
   authorization: string | undefined;
-  who: Who;
+  host: string | undefined;
+  /** Of the person, for their limit. */
+  key: string;
   /** As long as the token may be believed; milliseconds since the epoch. */
   until: number;
   look: () => string | undefined;
@@ -49,35 +59,27 @@ interface Asked {
  * and counted, but neither timed nor logged.
  */
 export function answerPolls({ tokens, limits, statuses, metrics, always, origins }: PollsDeps): AnswerAtOnce {
-  /** By origin; until they are known, which is a matter of microseconds, polls take the ordinary way. */
-  const headersFor = new Map<string, RawHeaders>();
+  /** By origin, then by object; until an origin's headers are known, which takes microseconds, polls go the ordinary way. */
+  const answersFor = new Map<string, (text: string) => Answers>();
   for (const origin of ['', ...origins]) {
-    void headersOf(always, origin).then((headers) => headersFor.set(origin, headers));
+    void headersOf(always, origin).then((headers) => answersFor.set(origin, rememberAnswers(headers)));
   }
-  const texts = new Map<string, { tag: string; headers: RawHeaders }>();
-  const said = (text: string) => {
-    const known = texts.get(text);
-    if (known) return known;
-    if (texts.size >= MAX_TEXTS) texts.clear();
-    const length = String(Buffer.byteLength(text));
-    const made = { tag: etagOf(text), headers: ['content-type', 'application/json', 'content-length', length] };
-    texts.set(text, made);
-    return made;
-  };
 
   const connections = new WeakMap<IncomingMessage['socket'], Asked>();
   /** Null where it is no poll, or nobody's whose token is remembered. */
   const askedBy = ({ method, url = '', headers, socket }: IncomingMessage): Asked | null => {
     if (method !== 'GET' || wantsEvents(headers.accept)) return null;
-    const { authorization } = headers;
+    const { authorization, host } = headers;
     const before = connections.get(socket);
-    if (before?.url === url && before.authorization === authorization && Date.now() < before.until) return before;
+    const isSame = before?.url === url && before.authorization === authorization && before.host === host;
+    if (isSame && Date.now() < before.until) return before;
     const programId = POLL.exec(url)?.[1];
     const token = bearerOf(authorization);
     const verified = programId && token ? tokens.known(token) : undefined;
     const viewer = verified && viewerFor(verified.who);
-    if (!programId || !viewer) return null;
-    const asked = { url, authorization, ...verified, look: statuses.lookAt(programId, viewer) };
+    if (!programId || !viewer || !HOST.test(host ?? '')) return null;
+    const { who, until } = verified;
+    const asked = { url, authorization, host, key: keyOf(who), until, look: statuses.lookAt(programId, viewer) };
     connections.set(socket, asked);
     return asked;
   };
@@ -89,24 +91,40 @@ export function answerPolls({ tokens, limits, statuses, metrics, always, origins
     const text = asked?.look();
     if (!asked || text === undefined) return false;
     const { headers, socket } = request;
-    const common = headersFor.get(headers.origin ?? '') ?? headersFor.get('');
-    const limit = common && limits.takeAtOnce({ socket, forwardedFor: oneOf(headers['x-forwarded-for']) }, asked.who);
+    const answersOf = answersFor.get(headers.origin ?? '') ?? answersFor.get('');
+    const limit =
+      answersOf && limits.takeAtOnce({ socket, forwardedFor: oneOf(headers['x-forwarded-for']) }, asked.key);
     if (!limit) return false;
 
-    const given = oneOf(headers['x-request-id']);
-    const { tag, headers: ofText } = said(text);
+    const { tag, ok, notModified } = answersOf(text);
     const known = headers['if-none-match'];
-    const isSame = known !== undefined && isKnown(known, tag);
-    const all = [...common, ...limit, 'etag', tag];
-    all.push('x-request-id', given !== undefined && REQUEST_ID.test(given) ? given : randomUUID());
-    if (isSame) {
+    const given = oneOf(headers['x-request-id']);
+    const id = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+    if (known !== undefined && isKnown(known, tag)) {
       countNotModified();
-      response.writeHead(304, all).end();
+      response.writeHead(304, notModified.concat(limit, 'x-request-id', id)).end();
     } else {
       countOk();
-      response.writeHead(200, [...all, ...ofText]).end(text);
+      response.writeHead(200, ok.concat(limit, 'x-request-id', id)).end(text);
     }
     return true;
+  };
+}
+
+/** Makes what each object is answered with, once. */
+function rememberAnswers(common: RawHeaders): (text: string) => Answers {
+  const answers = new Map<string, Answers>();
+  return (text) => {
+    const known = answers.get(text);
+    if (known) return known;
+    if (answers.size >= MAX_TEXTS) answers.clear();
+    const tag = etagOf(text);
+    const notModified = [...common, 'etag', tag];
+    const length = String(Buffer.byteLength(text));
+    const ok = [...notModified, 'content-type', 'application/json', 'content-length', length];
+    const made = { tag, notModified, ok };
+    answers.set(text, made);
+    return made;
   };
 }
 

@@ -148,8 +148,8 @@ describe('a connection that several people share', () => {
   async function shared(path: string) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<unknown>();
-    const ask = async (...authorization: string[]) => {
-      const asking = request(`${served.url}${path}`, { agent });
+    const ask = async (authorization: string[], host?: string) => {
+      const asking = request(`${served.url}${path}`, { agent, ...(host !== undefined && { headers: { host } }) });
       asking.setHeader('authorization', authorization).end();
       const [response] = (await once(asking, 'response')) as [IncomingMessage];
       sockets.add(response.socket);
@@ -168,10 +168,21 @@ describe('a connection that several people share', () => {
       const [own, strange] = await Promise.all([bearer(who.patient), bearer({ ...who.patient, sub: 'patient-c' })]);
       const statuses: unknown[] = [];
       for (const authorization of [own, own, strange, own, 'Bearer a.b.c', own]) {
-        statuses.push(await ask(authorization));
+        statuses.push(await ask([authorization]));
       }
       expect(statuses).toEqual([200, 200, 404, 200, 401, 200]);
       expect(sockets.size).toBe(1);
+    } finally {
+      close();
+    }
+  });
+
+  it('leaves a host that is none to the ordinary way, which refuses it', async () => {
+    const { path } = await aWatched();
+    const { ask, close } = await shared(path);
+    try {
+      const own = await bearer(who.patient);
+      expect([await ask([own]), await ask([own]), await ask([own], '[bad')]).toEqual([200, 200, 400]);
     } finally {
       close();
     }
@@ -182,7 +193,7 @@ describe('a connection that several people share', () => {
     const { ask, close } = await shared(path);
     try {
       const own = await bearer(who.patient);
-      expect([await ask(own), await ask(own), await ask(own, 'Bearer a.b.c')]).toEqual([200, 200, 401]);
+      expect([await ask([own]), await ask([own]), await ask([own, 'Bearer a.b.c'])]).toEqual([200, 200, 401]);
     } finally {
       close();
     }
@@ -258,7 +269,7 @@ describe('the limits', () => {
       expect(beyond.headers.get('x-frame-options')).toBe('DENY');
     }));
 
-  it('of an address hold for polls from memory, and so does the one of guesses', async () => {
+  it('of an address hold for polls from memory; the one of guesses does for tokens not verified yet', async () => {
     const { path } = await aWatched();
     const asks =
       (call: TestEdge['call']) =>
@@ -273,9 +284,12 @@ describe('the limits', () => {
     });
     await withEdge({ TRUSTED_PROXIES: '1' }, async (call) => {
       const from = asks(call);
-      expect(await from('6.6.6.6')).toBe(200);
+      const authorization = `Bearer ${await tokenFor(who.patient)}`;
+      expect(await from('6.6.6.6', { authorization })).toBe(200);
       for (let nth = 0; nth < 60; nth++) await from('6.6.6.6', { authorization: `Bearer guess-${nth}` });
-      expect([await from('6.6.6.6'), await from('7.7.7.7')]).toEqual([429, 200]);
+      const fresh = { authorization: `Bearer ${await tokenFor(who.specialist)}` };
+      expect([await from('6.6.6.6', fresh), await from('7.7.7.7', fresh)]).toEqual([429, 200]);
+      expect(await from('6.6.6.6', { authorization })).toBe(200);
     });
   });
 });
