@@ -25,6 +25,12 @@ export const ERRORS = {
     retryable: true,
     sentence: 'A request with this Idempotency-Key is under way.',
   },
+  idempotency_unknown: {
+    status: 409,
+    retryable: false,
+    sentence:
+      'The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key.',
+  },
   already_published: { status: 409, retryable: false, sentence: 'What is published can no longer be edited.' },
   not_published: { status: 409, retryable: false, sentence: 'This is not published.' },
   not_publishable: { status: 422, retryable: false, sentence: 'The programme cannot be published as it is.' },

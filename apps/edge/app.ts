@@ -10,7 +10,6 @@ import { httpMetrics } from '../../lib/metrics.ts';
 import { authenticate, bearerOf } from './auth.ts';
 import type { EdgeDeps } from './deps.ts';
 import { documentOf } from './document.ts';
-import { idempotent } from './idempotency.ts';
 import { observe } from './observe.ts';
 import { createOpsAuth } from './ops-auth.ts';
 import { onError, problem, refuseBody } from './problem.ts';
@@ -104,7 +103,10 @@ export function createApp(deps: EdgeDeps) {
     '/v1/*',
     unlessUpload(unlessWatching(timeout(ANSWER_WITHIN_MS))),
     unlessUpload(bodyLimit({ maxSize: MAX_JSON_BYTES, onError: refuseBody })),
-    idempotent(deps.database.db),
+    async (c, next) => {
+      c.set('db', deps.database.db);
+      await next();
+    },
   );
 
   for (const routes of [

@@ -44,7 +44,8 @@ export const COMPONENTS = {
       in: 'header',
       description:
         'Any name of this request that the caller makes up. The same request with the same key is done once and answered ' +
-        'again for a day; another request with it is refused. What was refused may be tried again with the same key.',
+        'again for a day; another request with it, or the same in another role, is refused. What was refused may be tried ' +
+        'again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`.',
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
       example: '5f0c6c1e-publish-knee',
     },

@@ -1,6 +1,7 @@
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import { AppError, ERRORS, type ErrorCode, problemOf } from '../../lib/errors.ts';
 import type { COMPONENTS } from './document.ts';
+import { idempotent } from './idempotency.ts';
 
 const problemSchema = z
   .object({
@@ -31,7 +32,8 @@ type Operation = Omit<RouteConfig, 'security'> & {
 
 /**
  * A route as `createRoute` takes it, which names only what is its own: what the middleware of app.ts does to every route
- * of its kind — token, limits, caps, idempotency, request id — is documented here, once.
+ * of its kind — token, limits, caps, request id — is documented here, once. Idempotency is added here, too: after the
+ * route's own middleware, so that nobody is answered again what they may not ask for.
  */
 export function operation<P extends string, R extends Operation & { path: P }>(given: R) {
   const { problems, ...route } = given;
@@ -41,6 +43,7 @@ export function operation<P extends string, R extends Operation & { path: P }>(g
   const described = {
     ...route,
     ...(guarded && { security: [{ bearer: [] }] }),
+    ...(repeatable && { middleware: [route.middleware ?? [], idempotent].flat() }),
     parameters: [...(repeatable ? [parameter('IdempotencyKey')] : []), ...(route.parameters ?? [])],
     responses: mapValues({ ...route.responses, ...answersOf(codes) }, (status, answer) => ({
       ...answer,
@@ -66,7 +69,9 @@ function commonCodes({ path, method, request }: Operation): ErrorCode[] {
   return [
     'internal',
     ...(guarded ? GUARDED : []),
-    ...(guarded && method === 'post' ? (['idempotency_key_reused', 'idempotency_under_way'] as const) : []),
+    ...(guarded && method === 'post'
+      ? (['idempotency_key_reused', 'idempotency_under_way', 'idempotency_unknown'] as const)
+      : []),
     ...(guarded && takesJson ? (['malformed_body', 'unsupported_media_type'] as const) : []),
     ...(guarded && method !== 'get' ? (['payload_too_large'] as const) : []),
   ];

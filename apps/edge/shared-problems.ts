@@ -48,6 +48,6 @@ const shareAmong = (responses: Responses, shared: Responses): Responses =>
 const codesOf = (response: Responses[string]): string[] =>
   Object.keys(('content' in response && response.content?.['application/problem+json']?.examples) || {}).sort();
 
-/** `forbidden` is `Forbidden`, and of several it is `AlreadyPublishedOrIdempotencyUnderWay`. */
+/** `forbidden` is `Forbidden`, and of several it is `IdempotencyKeyReusedOrInvalidRequest`. */
 const nameOf = (codes: readonly string[]): string =>
   codes.map((code) => code.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())).join('Or');

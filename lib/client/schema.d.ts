@@ -1329,15 +1329,15 @@ export interface components {
                 };
             };
         };
-        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. */
-        IdempotencyUnderWay: {
+        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. */
+        IdempotencyUnderWayOrIdempotencyUnknown: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "idempotency_under_way";
+                    code?: "idempotency_under_way" | "idempotency_unknown";
                 };
             };
         };
@@ -1545,27 +1545,27 @@ export interface components {
                 };
             };
         };
-        /** @description `already_published`: What is published can no longer be edited. `idempotency_under_way`: A request with this Idempotency-Key is under way. `not_published`: This is not published. */
-        AlreadyPublishedOrIdempotencyUnderWayOrNotPublished: {
+        /** @description `already_published`: What is published can no longer be edited. `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. `not_published`: This is not published. */
+        AlreadyPublishedOrIdempotencyUnderWayOrIdempotencyUnknownOrNotPublished: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "already_published" | "idempotency_under_way" | "not_published";
+                    code?: "already_published" | "idempotency_under_way" | "idempotency_unknown" | "not_published";
                 };
             };
         };
-        /** @description `conflict`: This does not fit the current state. `idempotency_under_way`: A request with this Idempotency-Key is under way. */
-        ConflictOrIdempotencyUnderWay: {
+        /** @description `conflict`: This does not fit the current state. `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. */
+        ConflictOrIdempotencyUnderWayOrIdempotencyUnknown: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "conflict" | "idempotency_under_way";
+                    code?: "conflict" | "idempotency_under_way" | "idempotency_unknown";
                 };
             };
         };
@@ -1593,39 +1593,39 @@ export interface components {
                 };
             };
         };
-        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `render_ready`: This video is ready. `render_under_way`: This video is being made already. */
-        IdempotencyUnderWayOrRenderReadyOrRenderUnderWay: {
+        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. `render_ready`: This video is ready. `render_under_way`: This video is being made already. */
+        IdempotencyUnderWayOrIdempotencyUnknownOrRenderReadyOrRenderUnderWay: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "idempotency_under_way" | "render_ready" | "render_under_way";
+                    code?: "idempotency_under_way" | "idempotency_unknown" | "render_ready" | "render_under_way";
                 };
             };
         };
-        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `render_ended`: This video is not being made any more. `render_shared`: Somebody else needs this video, too. */
-        IdempotencyUnderWayOrRenderEndedOrRenderShared: {
+        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. `render_ended`: This video is not being made any more. `render_shared`: Somebody else needs this video, too. */
+        IdempotencyUnderWayOrIdempotencyUnknownOrRenderEndedOrRenderShared: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "idempotency_under_way" | "render_ended" | "render_shared";
+                    code?: "idempotency_under_way" | "idempotency_unknown" | "render_ended" | "render_shared";
                 };
             };
         };
-        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `session_failed`: A video of this session could not be made. `session_preparing`: This session is still being prepared. */
-        IdempotencyUnderWayOrSessionFailedOrSessionPreparing: {
+        /** @description `idempotency_under_way`: A request with this Idempotency-Key is under way. `idempotency_unknown`: The server was interrupted while it did this; it may have been done. Look whether it was, and send it again with a new key. `session_failed`: A video of this session could not be made. `session_preparing`: This session is still being prepared. */
+        IdempotencyUnderWayOrIdempotencyUnknownOrSessionFailedOrSessionPreparing: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"] & {
                     /** @enum {string} */
-                    code?: "idempotency_under_way" | "session_failed" | "session_preparing";
+                    code?: "idempotency_under_way" | "idempotency_unknown" | "session_failed" | "session_preparing";
                 };
             };
         };
@@ -1667,7 +1667,7 @@ export interface components {
         };
     };
     parameters: {
-        /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+        /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
         IdempotencyKey: string;
         /** @description The `ETag` that you know, or several. */
         IfNoneMatch: string;
@@ -1720,7 +1720,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -1760,7 +1760,7 @@ export interface operations {
             400: components["responses"]["MalformedBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -1963,7 +1963,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2049,7 +2049,7 @@ export interface operations {
             400: components["responses"]["MalformedBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2182,7 +2182,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2204,7 +2204,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -2216,7 +2216,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2246,7 +2246,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2259,7 +2259,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2289,7 +2289,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["AlreadyPublishedOrIdempotencyUnderWayOrNotPublished"];
+            409: components["responses"]["AlreadyPublishedOrIdempotencyUnderWayOrIdempotencyUnknownOrNotPublished"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2340,7 +2340,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2421,7 +2421,7 @@ export interface operations {
             400: components["responses"]["MalformedBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2549,7 +2549,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2571,7 +2571,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -2583,7 +2583,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2605,7 +2605,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequestOrNotPublishable"];
             429: components["responses"]["TooManyRequests"];
@@ -2647,7 +2647,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2669,7 +2669,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequestOrNotPublishable"];
             429: components["responses"]["TooManyRequests"];
@@ -2712,7 +2712,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2742,7 +2742,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWayOrRenderReadyOrRenderUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknownOrRenderReadyOrRenderUnderWay"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2755,7 +2755,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2777,7 +2777,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWayOrRenderEndedOrRenderShared"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknownOrRenderEndedOrRenderShared"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -2789,7 +2789,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2830,7 +2830,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
@@ -2994,7 +2994,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3014,7 +3014,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -3055,7 +3055,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3077,7 +3077,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWayOrSessionFailedOrSessionPreparing"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknownOrSessionFailedOrSessionPreparing"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -3127,7 +3127,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3162,7 +3162,7 @@ export interface operations {
             400: components["responses"]["MalformedBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["EndpointUnresolvedOrEndpointUrlRefusedOrIdempotencyKeyReusedOrInvalidRequest"];
@@ -3276,7 +3276,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3298,7 +3298,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["IdempotencyUnderWay"];
+            409: components["responses"]["IdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -3354,7 +3354,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3378,7 +3378,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];
@@ -3390,7 +3390,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it is refused. What was refused may be tried again with the same key. */
+                /** @description Any name of this request that the caller makes up. The same request with the same key is done once and answered again for a day; another request with it, or the same in another role, is refused. What was refused may be tried again with the same key. What the server was interrupted over is never done again with it: `idempotency_unknown`. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3412,7 +3412,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["ConflictOrIdempotencyUnderWay"];
+            409: components["responses"]["ConflictOrIdempotencyUnderWayOrIdempotencyUnknown"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReusedOrInvalidRequest"];
             429: components["responses"]["TooManyRequests"];

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, type Column, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
 import { inMs, rows } from './rows.ts';
 import { idempotencyKeys } from './schema/index.ts';
@@ -21,34 +21,40 @@ export type Taken =
   | { kind: 'first' }
   /** It was done already. */
   | { kind: 'answered'; answer: KeptAnswer }
-  /** It is under way. */
-  | { kind: 'under-way' }
+  /** It is under way, for so many milliseconds at most. */
+  | { kind: 'under-way'; leftMs: number }
+  /** It was begun, and its time is up: it may have been done or not. */
+  | { kind: 'unknown' }
   /** The key was used for another request. */
   | { kind: 'reused' };
 
-/** Takes a key for a request, for `takenMs` at most unless it is answered; of many at once exactly one is the first. */
+/**
+ * Takes a key for a request that will be answered, or give it up, within `takenMs`; of many at once exactly one is the first,
+ * and there is no second for as long as the key is known.
+ */
 export async function takeKey(db: Executor, { actor, key, request }: KeyedRequest, takenMs: number): Promise<Taken> {
   const taken = await rows(
     db,
     sql`insert into idempotency_keys (actor, key, request, taken_until) values (${actor}, ${key}, ${request}, ${inMs(takenMs)})
-        on conflict (actor, key) do update set taken_until = excluded.taken_until
-          where idempotency_keys.status is null and idempotency_keys.request = excluded.request and idempotency_keys.taken_until < now()
-        returning 1`,
+        on conflict (actor, key) do nothing returning 1`,
   );
   if (taken.length > 0) return { kind: 'first' };
   const [known] = await db
-    .select()
+    .select({ ...getTableColumns(idempotencyKeys), leftMs: millisecondsUntil(idempotencyKeys.takenUntil) })
     .from(idempotencyKeys)
     .where(and(eq(idempotencyKeys.actor, actor), eq(idempotencyKeys.key, key)));
   // Given up between the two statements: whoever comes again finds it free.
-  if (!known) return { kind: 'under-way' };
+  if (!known) return { kind: 'under-way', leftMs: 0 };
   if (known.request !== request) return { kind: 'reused' };
-  if (known.status === null) return { kind: 'under-way' };
+  if (known.status === null)
+    return known.leftMs > 0 ? { kind: 'under-way', leftMs: known.leftMs } : { kind: 'unknown' };
   return {
     kind: 'answered',
     answer: { status: known.status, contentType: known.contentType ?? 'application/json', body: known.body ?? '' },
   };
 }
+
+const millisecondsUntil = (time: Column) => sql<number>`(extract(epoch from ${time} - now()) * 1000)::float8`;
 
 /** Keeps the answer for all who come again with this key. */
 export async function keepAnswer(db: Executor, { actor, key }: KeyedRequest, answer: KeptAnswer): Promise<void> {
@@ -58,7 +64,7 @@ export async function keepAnswer(db: Executor, { actor, key }: KeyedRequest, ans
     .where(and(eq(idempotencyKeys.actor, actor), eq(idempotencyKeys.key, key), isNull(idempotencyKeys.status)));
 }
 
-/** Gives a key up whose request came to nothing, so that it may be tried again. */
+/** Gives a key up whose request has ended and came to nothing, so that it may be tried again. */
 export async function giveUpKey(db: Executor, { actor, key }: KeyedRequest): Promise<void> {
   await db
     .delete(idempotencyKeys)

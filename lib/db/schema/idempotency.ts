@@ -8,14 +8,14 @@ export const idempotencyKeys = pgTable(
     /** Organisation and `sub` of the token: nobody meets another's keys. */
     actor: text().notNull(),
     key: text().notNull(),
-    /** SHA-256 hex of method, path and body: another request under a known key is a mistake. */
+    /** SHA-256 hex of role, path and body: another request under a known key is a mistake. */
     request: text().notNull(),
-    /** Null while the first request is under way. */
+    /** Null until the first request is answered. */
     status: integer(),
     contentType: text(),
     body: text(),
     createdAt: createdAt(),
-    /** A request that has not ended by then has died, and the next one with this key may take its place. */
+    /** A request that has not ended by then has died: whether it was done is not known, and it is not done again. */
     takenUntil: time().notNull(),
   },
   (t) => [primaryKey({ columns: [t.actor, t.key] }), index('idempotency_keys_created_idx').on(t.createdAt)],
