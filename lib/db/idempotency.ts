@@ -29,7 +29,7 @@ export type Taken =
   | { kind: 'reused' };
 
 /**
- * Takes a key for a request that will be answered, or give it up, within `takenMs`; of many at once exactly one is the first,
+ * Takes a key for a request that is answered, or the key given up, within `takenMs`; of many at once exactly one is the first,
  * and there is no second for as long as the key is known.
  */
 export async function takeKey(db: Executor, { actor, key, request }: KeyedRequest, takenMs: number): Promise<Taken> {
