@@ -58,7 +58,7 @@ function take(c: Context, by: WindowCounter, name: string, key: string): void {
   if (!standing.allowed) throw new AppError('too_many_requests', { retryAfterMs: standing.endsInMs });
 }
 
-/** Names one person for a limit. */
+/** What a person is counted by: a `sub` is one person's only within an organisation. */
 export const keyOf = ({ sub, org }: Who) => `${org ?? ''} ${sub}`;
 
 export type RateLimiter = ReturnType<typeof createRateLimits>;

@@ -19,8 +19,8 @@ const MAX_BEHIND = 4;
 export interface Watching {
   programId: string;
   viewer: Viewer;
-  /** Whose it is counted to. */
-  sub: string;
+  /** Whose it is counted to: `keyOf` a person. */
+  key: string;
   /** Aborted when the client has gone. */
   signal: AbortSignal;
 }
@@ -52,14 +52,14 @@ export function createWatchers(statuses: Statuses, stopping: AbortSignal): Watch
     for (const ring of ears) ring();
   });
 
-  const enter = (sub: string) => {
-    const others = counts.get(sub) ?? 0;
+  const enter = (key: string) => {
+    const others = counts.get(key) ?? 0;
     if (others >= MAX_EACH) throw new AppError('too_many_requests', { retryAfterMs: 1_000 });
-    counts.set(sub, others + 1);
+    counts.set(key, others + 1);
     return () => {
-      const left = (counts.get(sub) ?? 1) - 1;
-      if (left > 0) counts.set(sub, left);
-      else counts.delete(sub);
+      const left = (counts.get(key) ?? 1) - 1;
+      if (left > 0) counts.set(key, left);
+      else counts.delete(key);
     };
   };
 
@@ -106,11 +106,11 @@ export function createWatchers(statuses: Statuses, stopping: AbortSignal): Watch
 
   return {
     wait: async (watching) => {
-      const { known, forMs, sub } = watching;
+      const { known, forMs, key } = watching;
       const isNews = (text: string) => (known === undefined ? !isPreparing(text) : !isKnown(known, etagOf(text)));
       const text = await read(watching);
       if (forMs === 0 || isNews(text)) return text;
-      const leave = enter(sub);
+      const leave = enter(key);
       const ear = listen(watching);
       try {
         const deadline = performance.now() + forMs;
@@ -127,7 +127,7 @@ export function createWatchers(statuses: Statuses, stopping: AbortSignal): Watch
     },
     events: async (watching) => {
       const first = await read(watching);
-      const leave = enter(watching.sub);
+      const leave = enter(watching.key);
       const ear = listen(watching);
       let gone = false;
       const encoder = new TextEncoder();

@@ -6,6 +6,7 @@ import type { EdgeDeps } from '../deps.ts';
 import * as examples from '../examples.ts';
 import { id, idParam, json, pageOf, pageQuery, time } from '../openapi.ts';
 import { header, operation, parameter } from '../operation.ts';
+import { keyOf } from '../rate-limit.ts';
 import { createRouter } from '../router.ts';
 import { createWatchers, etagOf, isKnown, MAX_WAIT_S } from '../watchers.ts';
 
@@ -122,7 +123,7 @@ export function readinessRoutes({ database: { db }, statuses, stopping }: EdgeDe
     .openapi(readiness, async (c) => {
       const { id: programId } = c.req.valid('param');
       const viewer = viewerOf(c.var.who);
-      const asked = { programId, viewer, sub: c.var.who.sub, signal: c.req.raw.signal };
+      const asked = { programId, viewer, key: keyOf(c.var.who), signal: c.req.raw.signal };
       for (const [name, value] of Object.entries(READINESS_HEADERS)) c.header(name, value);
       if (c.req.method === 'GET' && wantsEvents(c.req.header('Accept'))) {
         const events = await watchers.events(asked);

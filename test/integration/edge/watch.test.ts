@@ -81,6 +81,27 @@ describe('a wait', () => {
     expect((await get(`${path}?wait=1`)).status).toBe(200);
   });
 
+  it('of one person is not counted to another of the same name in another clinic', async () => {
+    const namesake = { ...who.otherPatient, sub: as.sub };
+    await edge.db.insert(organisations).values({ id: namesake.org, name: 'B' });
+    const theirs = (await anExercise(edge.db, { orgId: namesake.org })).id;
+    const { programId, renderIds } = await aPublishedProgram(edge.db, namesake.org, [theirs]);
+    await edge.db.insert(assignments).values({ programId, patientId: namesake.sub, assignedBy: 'x' });
+    const [renderId = ''] = renderIds;
+    await moveTo(edge.db, renderId, 'transcoding');
+    await edge.deps.statuses.changed({ renders: [renderId] });
+    const { path } = await aWatched();
+    const stream = { accept: 'text/event-stream' };
+    const streams = await Promise.all(Array.from({ length: 20 }, () => get(path, edge, stream)));
+    try {
+      expect((await get(`${path}?wait=1`)).status).toBe(429);
+      const answer = await edge.call('GET', `/v1/programs/${programId}/readiness?wait=1`, { as: namesake });
+      expect(answer.status).toBe(200);
+    } finally {
+      await Promise.all(streams.map((each) => each.body?.cancel()));
+    }
+  });
+
   it.each(['-1', '31', 'x', '1.5'])('of %s seconds is refused', async (wait) => {
     const { path } = await aWatched();
     expect(await problemOf(await get(`${path}?wait=${wait}`))).toMatchObject({ httpStatus: 422 });
