@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { csrf } from 'hono/csrf';
 import { html } from 'hono/html';
@@ -41,7 +41,7 @@ export function opsLogin({ log }: Pick<EdgeDeps, 'log'>, ops: OpsAuth) {
   app.get(LOGIN_PATH, (c) => c.html(page(ops)));
 
   app.post(LOGIN_PATH, async (c) => {
-    const parsed = credentials.safeParse(await c.req.parseBody());
+    const parsed = credentials.safeParse(await formOf(c));
     if (!parsed.success) throw invalidRequest(parsed.error, 'form');
     const { token, ...given } = parsed.data;
     try {
@@ -61,6 +61,15 @@ export function opsLogin({ log }: Pick<EdgeDeps, 'log'>, ops: OpsAuth) {
     return c.redirect(LOGIN_PATH, 303);
   });
   return app;
+}
+
+/** The fields of the form. Throws `malformed_body` where it cannot be read as what it says it is. */
+async function formOf(c: Context<EdgeEnv>) {
+  // Read first: what ends the reading, such as the limit, is no fault of the form.
+  await c.req.arrayBuffer();
+  return c.req.parseBody().catch((error: unknown) => {
+    throw new AppError('malformed_body', { detail: String(error), cause: error });
+  });
 }
 
 function page({ hasPassword }: OpsAuth, failure?: string) {

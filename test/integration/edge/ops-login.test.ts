@@ -1,4 +1,5 @@
 import { SignJWT } from 'jose';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { listen } from '../../../apps/edge/listen.ts';
 import type { Env } from '../../../lib/config/env.ts';
@@ -93,10 +94,34 @@ describe('the login', () => {
   it('takes no field that is too long, and no file', async () => {
     expect(await problemOf(await logIn({ token: 'x'.repeat(17_000) }))).toMatchObject({ httpStatus: 422 });
     expect(await problemOf(await logIn({ token: 'x'.repeat(40_000) }))).toMatchObject({ httpStatus: 413 });
+    const streamed = { 'content-type': 'multipart/form-data; boundary=here', ...SAME_SITE };
+    const long = await edge.call('POST', '/ops/login', {
+      body: new Blob(['x'.repeat(40_000)]).stream(),
+      headers: streamed,
+    });
+    expect(await problemOf(long)).toMatchObject({ httpStatus: 413 });
     const form = new FormData();
     form.set('token', new Blob(['x']), 'token.txt');
     const answer = await edge.app.request('/ops/login', { method: 'POST', body: form, headers: SAME_SITE });
     expect(await problemOf(answer)).toMatchObject({ httpStatus: 422, errors: [{ path: 'token' }] });
+  });
+
+  it.each([
+    ['multipart without a boundary', 'multipart/form-data', 'xx'],
+    ['multipart whose boundary never comes', 'multipart/form-data; boundary=here', 'xx'],
+    ['multipart that is cut off', 'multipart/form-data; boundary=here', '--here\r\nContent-Disposition: form-data; na'],
+    ['multipart of nothing', 'multipart/form-data; boundary=here', ''],
+  ])('refuses a form that cannot be read, and no error is logged: %s', async (_, type, body) => {
+    const errors: unknown[] = [];
+    const log = pino({ level: 'error' }, { write: (line: string) => errors.push(line) });
+    const heard = await startEdge({}, { log });
+    try {
+      const answer = await heard.call('POST', '/ops/login', { body, headers: { 'content-type': type, ...SAME_SITE } });
+      expect(await problemOf(answer)).toMatchObject({ httpStatus: 400, code: 'malformed_body' });
+      expect(errors).toEqual([]);
+    } finally {
+      await heard.close();
+    }
   });
 
   it('from another site is refused, and so is a logout', async () => {
