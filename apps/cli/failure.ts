@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { ConfigError } from '../../lib/config/env.ts';
 import { whyStatementFailed } from '../../lib/db/outage.ts';
 import { AppError, type ErrorCode } from '../../lib/errors.ts';
+import { FolderInUse } from '../../lib/services/folder-lock.ts';
 
 /** Why a command was not done, for a script; what the installation itself answers has the codes of `lib/errors.ts`. */
 type FailureCode =
@@ -12,6 +13,8 @@ type FailureCode =
   | 'configuration'
   /** None runs on the data folder. */
   | 'no_installation'
+  /** Another process runs on the data folder. */
+  | 'folder_in_use'
   /** Another process is at it. */
   | 'busy'
   /** A file that was named cannot be used. */
@@ -34,6 +37,7 @@ export class Refusal extends Error {
 export function failureOf(error: unknown): { code: FailureCode; message: string } {
   if (error instanceof CommanderError) return { code: 'usage', message: error.message.replace(/^error: /, '') };
   if (error instanceof ConfigError) return { code: 'configuration', message: error.message };
+  if (error instanceof FolderInUse) return { code: 'folder_in_use', message: error.message };
   if (error instanceof Refusal) return { code: error.code, message: error.message };
   if (error instanceof AppError)
     return { code: error.code, message: [error.message, error.detail].filter(Boolean).join('\n') };

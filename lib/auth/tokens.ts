@@ -32,10 +32,14 @@ const CLOCK_TOLERANCE_SECONDS = 5;
 
 const ORGLESS: readonly Role[] = ['superadmin', 'ops'];
 
+/** Who a token is of. Printable: it is written into rows, and Postgres refuses a NUL. */
+export const subject = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,200}$/u, 'expects 1 to 200 characters, none of them a control character');
+
 const claims = z
   .object({
-    // Printable: it is written into rows, and Postgres refuses a NUL.
-    sub: z.string().regex(/^[^\p{Cc}]{1,200}$/u, 'expects 1 to 200 characters, none of them a control character'),
+    sub: subject,
     role,
     org: z.guid().toLowerCase().optional(),
   })

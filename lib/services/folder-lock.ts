@@ -8,11 +8,21 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
+/** Another process has the folder. */
+export class FolderInUse extends Error {
+  constructor(folder: string, pid: number) {
+    super(
+      `The data folder ${folder} is in use by process ${pid}. Stop that one first, or give this one another folder.`,
+    );
+    this.name = 'FolderInUse';
+  }
+}
+
 const ATTEMPTS = 5;
 
 /**
  * Takes the data folder for this process (making it where it is missing). Two servers writing one database or one
- * append-only file would ruin it, so a second run is refused with a sentence that names the first; what a killed run
+ * append-only file would ruin it, so a second run is refused by a `FolderInUse` that names the first; what a killed run
  * left behind does not count.
  *
  * Every run writes a claim of its own and only then looks for the claims of others, so of two runs at least one sees the
@@ -34,11 +44,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     const other = await otherClaimant(claims, mine);
     if (!other) return { release: withdraw };
     await withdraw();
-    if (attempt === ATTEMPTS) {
-      throw new Error(
-        `The data folder ${folder} is in use by process ${other.pid}. Stop that one first, or give this one another folder.`,
-      );
-    }
+    if (attempt === ATTEMPTS) throw new FolderInUse(folder, other.pid);
     await delay(20 + Math.random() * 80);
   }
 }

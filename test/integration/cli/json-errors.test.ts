@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { COMMANDS, run } from '../../../apps/cli/run.ts';
+import { lockFolder } from '../../../lib/services/folder-lock.ts';
 import { makeTempDir } from '../../support/temp-dir.ts';
 import { useTestDatabase } from '../../support/test-db.ts';
 
@@ -50,12 +51,55 @@ describe('a command that fails with --json', () => {
     expect(stderr).not.toBe('');
   });
 
+  it('says that the data folder is in use, and by whom', async () => {
+    const dataDir = await makeTempDir();
+    const lock = await lockFolder(dataDir);
+    try {
+      const { status, stdout } = await bakehouse(['up', '--json', '--data-dir', dataDir], {});
+      const message = expect.stringContaining(`${dataDir} is in use by process ${process.pid}`);
+      expect([status, JSON.parse(stdout)]).toEqual([1, { error: { code: 'folder_in_use', message } }]);
+    } finally {
+      await lock.release();
+    }
+  });
+
   it('names the folder on which nothing runs', async () => {
     const dataDir = await makeTempDir();
     const { stdout } = await bakehouse(['cancel', '--all', '--json', '--data-dir', dataDir], {});
     expect(JSON.parse(stdout)).toEqual({
       error: { code: 'no_installation', message: expect.stringContaining(dataDir) },
     });
+  });
+});
+
+describe('a token that cannot be', () => {
+  it.each([
+    [['--org', 'nope'], "option '--org <id>' argument 'nope' is invalid. Expects an id (a UUID)."],
+    [
+      ['--sub', ''],
+      "option '--sub <subject>' argument '' is invalid. Expects 1 to 200 characters, none of them a control character.",
+    ],
+    [
+      ['--role', 'ops', '--org', '0199f2c1-7b1e-7c35-9a34-2f4f1d6b8a10'],
+      'A token of ops belongs to no organisation: leave --org out, or give --role manager, specialist or patient.',
+    ],
+  ])('is refused in a sentence that names the option: %j', async (args, message) => {
+    const env = { JWT_SECRET: 'a-secret-for-tests-that-is-long-enough' };
+    const forPeople = await bakehouse(['token', ...args], env);
+    expect(forPeople).toMatchObject({ status: 1, stdout: '' });
+    expect(forPeople.stderr).toMatch(/^[^\n]+\n$/);
+    expect(forPeople.stderr).toContain(message);
+    const forScripts = await bakehouse(['token', '--json', ...args], env);
+    expect([forScripts.status, JSON.parse(forScripts.stdout)]).toEqual([1, { error: { code: 'usage', message } }]);
+  });
+});
+
+it('a token is printed alone, and with --json in an object', async () => {
+  const args = ['token', '--role', 'ops'];
+  const env = { JWT_SECRET: 'a-secret-for-tests-that-is-long-enough' };
+  expect((await bakehouse(args, env)).stdout).toMatch(/^[\w.-]+\n$/);
+  expect(JSON.parse((await bakehouse([...args, '--json'], env)).stdout)).toEqual({
+    token: expect.stringMatching(/^[\w.-]+$/),
   });
 });
 
