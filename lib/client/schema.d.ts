@@ -610,7 +610,7 @@ export interface paths {
         put?: never;
         /**
          * Get a new secret
-         * @description For 24 hours the secret before it signs, too.
+         * @description Each that is replaced goes on signing for 24 hours; a sixth rotation within them is refused with 429.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;

@@ -3,7 +3,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Executor } from './client.ts';
 import { inMs, rows } from './rows.ts';
 import { webhookDeliveries, type webhookEndpoints } from './schema/index.ts';
-import { previousSigns } from './webhook-endpoints.ts';
+import { previousSigning } from './webhook-endpoints.ts';
 
 /** A delivery that this process may attempt until its lease ends. */
 export interface HeldDelivery {
@@ -18,8 +18,8 @@ export interface HeldDelivery {
     id: string;
     url: string;
     secretVersion: number;
-    /** The secret was rotated a short time ago: the one before signs, too. */
-    previousSigns: boolean;
+    /** How many of the secrets before the current one sign, too, because they were replaced a short time ago. */
+    previousSigning: number;
     /** Its last attempt failed. */
     failing: boolean;
   };
@@ -46,7 +46,7 @@ export async function claimDeliveries(
   const claimed = await rows<ClaimedRow>(
     db,
     sql`with first as materialized (
-      select d.id, d.next_try_at, w.id as endpoint_id, w.url, w.secret_version, ${previousSigns} as previous_signs,
+      select d.id, d.next_try_at, w.id as endpoint_id, w.url, w.secret_version, ${previousSigning} as previous_signing,
              w.failing_since is not null as failing
         from webhook_endpoints w
        cross join lateral (
@@ -66,8 +66,8 @@ export async function claimDeliveries(
     )
     update webhook_deliveries d set lease_token = ${token}, next_try_at = ${inMs(leaseMs)}
       from due where d.id = due.id
-    returning d.id, d.type, d.data, d.created_at, d.tries, due.endpoint_id, due.url, due.secret_version, due.previous_signs,
-              due.failing`,
+    returning d.id, d.type, d.data, d.created_at, d.tries, due.endpoint_id, due.url, due.secret_version,
+              due.previous_signing, due.failing`,
   );
   return claimed.map((row) => ({
     ...{ id: row.id, token, type: row.type, data: row.data, createdAt: createdAtOf(row.created_at), tries: row.tries },
@@ -75,7 +75,7 @@ export async function claimDeliveries(
       id: row.endpoint_id,
       url: row.url,
       secretVersion: row.secret_version,
-      previousSigns: row.previous_signs,
+      previousSigning: row.previous_signing,
       failing: row.failing,
     },
   }));
@@ -88,7 +88,7 @@ interface ClaimedRow extends Record<string, unknown>, Pick<HeldDelivery, 'id' | 
   endpoint_id: string;
   url: string;
   secret_version: number;
-  previous_signs: boolean;
+  previous_signing: number;
   failing: boolean;
 }
 

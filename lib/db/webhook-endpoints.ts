@@ -91,14 +91,40 @@ export async function deleteEndpoint(db: Executor, reach: EndpointReach): Promis
   found(await db.delete(webhookEndpoints).where(inReach(reach)).returning());
 }
 
-/** Begins a new secret; the one before goes on signing for `OVERLAP`. Throws `not_found`. */
+/** How long a secret that was replaced goes on signing: time for a receiver to learn the new one. */
+const OVERLAP_MS = 24 * 3_600_000;
+
+const overlapBegan = sql`now() - ${OVERLAP_MS} * interval '1 millisecond'`;
+
+/** How many of the secrets before the current one still sign, for an endpoint `w`. */
+export const previousSigning: SQL = sql`(select count(*)::int from unnest(w.secret_rotations) rotated_at where rotated_at > ${overlapBegan})`;
+
+/** Each that was replaced within `OVERLAP_MS` makes a signature more in the header of every delivery. */
+const MOST_SIGNING = 5;
+
+/**
+ * Begins a new secret; each that was replaced goes on signing for `OVERLAP_MS`. Throws `not_found`, and
+ * `too_many_requests` where `MOST_SIGNING` still do.
+ */
 export async function rotateSecret(db: Executor, reach: EndpointReach): Promise<WebhookEndpoint> {
-  const next = { secretVersion: sql`${webhookEndpoints.secretVersion} + 1`, secretRotatedAt: sql`now()` };
-  return found(await db.update(webhookEndpoints).set(next).where(inReach(reach)).returning());
+  const { secretVersion, secretRotations: rotations } = webhookEndpoints;
+  const kept = sql`${rotations}[greatest(1, cardinality(${rotations}) - ${MOST_SIGNING - 2}::int):]`;
+  const [rotated] = await db
+    .update(webhookEndpoints)
+    .set({ secretVersion: sql`${secretVersion} + 1`, secretRotations: sql`${kept} || now()` })
+    .where(
+      and(
+        inReach(reach),
+        // No such element, no bound.
+        sql`coalesce(${rotations}[cardinality(${rotations}) - ${MOST_SIGNING - 1}::int] <= ${overlapBegan}, true)`,
+      ),
+    )
+    .returning();
+  if (rotated) return rotated;
+  const { secretRotations } = await findEndpoint(db, reach);
+  const frees = (secretRotations.at(-MOST_SIGNING)?.getTime() ?? 0) + OVERLAP_MS;
+  throw new AppError('too_many_requests', {
+    sentence: `A secret is replaced at most ${MOST_SIGNING} times in 24 hours, because each goes on signing for so long.`,
+    retryAfterMs: Math.max(1_000, frees - Date.now()),
+  });
 }
-
-/** How long both secrets sign after a rotation: time for a receiver to learn the new one. */
-const OVERLAP = sql`interval '24 hours'`;
-
-/** Whether the secret before the current one still signs, for an endpoint `w`. */
-export const previousSigns: SQL = sql`coalesce(w.secret_rotated_at > now() - ${OVERLAP}, false)`;

@@ -4,13 +4,14 @@ import { Webhook } from 'standardwebhooks';
 export interface SignedFor {
   id: string;
   secretVersion: number;
-  previousSigns: boolean;
+  /** How many of the secrets before the current one sign, too. */
+  previousSigning: number;
 }
 
 export interface Signer {
   /** The endpoint's current secret, as its owner is shown it: `whsec_` and 32 bytes in base64 (Standard Webhooks). */
   secretOf(endpoint: Pick<SignedFor, 'id' | 'secretVersion'>): string;
-  /** The headers of one attempt at `at`. Signed with several secrets where a rotation is fresh: any of them verifies. */
+  /** The headers of one attempt at `at`. Signed with several secrets where rotations are fresh: any of them verifies. */
   sign(endpoint: SignedFor, messageId: string, body: string, at: Date): Record<string, string>;
 }
 
@@ -27,8 +28,8 @@ export function createSigner(keys: readonly [string, ...string[]]): Signer {
   };
   return {
     secretOf: ({ id, secretVersion }) => derive(keys[0], id, secretVersion),
-    sign: ({ id, secretVersion, previousSigns }, messageId, body, at) => {
-      const versions = previousSigns ? [secretVersion, secretVersion - 1] : [secretVersion];
+    sign: ({ id, secretVersion, previousSigning }, messageId, body, at) => {
+      const versions = Array.from({ length: 1 + previousSigning }, (_, back) => secretVersion - back);
       const secrets = keys.flatMap((key) => versions.map((version) => derive(key, id, version)));
       return {
         'webhook-id': messageId,

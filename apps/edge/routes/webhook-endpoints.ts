@@ -158,7 +158,7 @@ const rotate = operation({
   tags,
   middleware,
   summary: 'Get a new secret',
-  description: 'For 24 hours the secret before it signs, too.',
+  description: 'Each that is replaced goes on signing for 24 hours; a sixth rotation within them is refused with 429.',
   request: { params: idParam(examples.ids.endpoint) },
   responses: { 200: json(withSecret, 'The new secret.', examples.endpointWithSecret) },
   problems: ['not_found', 'webhooks_off'],

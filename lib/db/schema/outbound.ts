@@ -19,7 +19,8 @@ export const webhookEndpoints = pgTable(
     /** Why it was disabled where nobody did it by hand. */
     disabledReason: text({ enum: ['gone', 'failing'] }),
     secretVersion: integer().notNull().default(1),
-    secretRotatedAt: time(),
+    /** When its last rotations were, oldest first: each secret that one replaced signs for a while. */
+    secretRotations: time().array().notNull().default(sql`'{}'`),
     /** Since when every attempt has failed; null after a success. */
     failingSince: time(),
     createdBy: text().notNull(),

@@ -14,6 +14,7 @@ import {
   webhookEndpoints,
 } from '../../../lib/db/schema/index.ts';
 import { rotateSecret, updateEndpoint } from '../../../lib/db/webhook-endpoints.ts';
+import type { AppError } from '../../../lib/errors.ts';
 import { createRegistry } from '../../../lib/metrics.ts';
 import { createSigner } from '../../../lib/outbound/secret.ts';
 import type { Resolve } from '../../../lib/outbound/target.ts';
@@ -282,24 +283,53 @@ describe('an endpoint', () => {
 });
 
 describe('the secret of an endpoint', () => {
-  it('and the one before it sign for a day after a rotation, then the new one only', async () => {
+  it('and each that was replaced signs for a day after its rotation, then the newest only', async () => {
     const receiver = await receive();
     const before = await anEndpoint(receiver.url);
-    const after = await rotateSecret(database.db, { id: before.id, orgId: null });
-    const [old, next] = [signer.secretOf(before), signer.secretOf(after)];
-    expect(old).not.toBe(next);
+    const reach = { id: before.id, orgId: null };
+    const versions = [before, await rotateSecret(database.db, reach), await rotateSecret(database.db, reach)];
+    const [old, middle, next] = versions.map(signer.secretOf) as [string, string, string];
+    expect(new Set([old, middle, next]).size).toBe(3);
     const [first] = await sent(before.id);
     deliver();
     await becomes(first!, 'delivered');
-    for (const secret of [old, next]) expect(verified(receiver.received[0]!, secret)).toMatchObject({ data });
-    await database.db.execute(
-      sql`update webhook_endpoints set secret_rotated_at = now() - interval '24 hours 1 second'`,
-    );
+    for (const secret of [old, middle, next]) expect(verified(receiver.received[0]!, secret)).toMatchObject({ data });
+    await rotatedAgo(['24 hours 1 second', '23 hours']);
     const [second] = await sent(before.id);
     await becomes(second!, 'delivered');
-    expect(verified(receiver.received[1]!, next)).toMatchObject({ data });
+    for (const secret of [middle, next]) expect(verified(receiver.received[1]!, secret)).toMatchObject({ data });
     expect(() => verified(receiver.received[1]!, old)).toThrow();
+    await rotatedAgo(['48 hours', '24 hours 1 second']);
+    const [third] = await sent(before.id);
+    await becomes(third!, 'delivered');
+    expect(verified(receiver.received[2]!, next)).toMatchObject({ data });
+    for (const secret of [old, middle]) expect(() => verified(receiver.received[2]!, secret)).toThrow();
   });
+
+  it('is rotated at most five times in a day, and again as soon as the first of them is a day old', async () => {
+    const reach = { id: (await anEndpoint('http://127.0.0.1:9/')).id, orgId: null };
+    for (let nth = 0; nth < 5; nth++) await rotateSecret(database.db, reach);
+    await rotatedAgo(['23 hours', '4 hours', '3 hours', '2 hours', '1 hour']);
+    const refused = await rotateSecret(database.db, reach).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'too_many_requests' });
+    const hours = (refused as AppError).retryAfterMs! / 3_600_000;
+    expect(hours).toBeGreaterThan(0.9);
+    expect(hours).toBeLessThanOrEqual(1);
+    await rotatedAgo(['24 hours 1 second', '4 hours', '3 hours', '2 hours', '1 hour']);
+    const rotated = await rotateSecret(database.db, reach);
+    expect([rotated.secretVersion, rotated.secretRotations.length]).toEqual([7, 5]);
+    await expect(rotateSecret(database.db, reach)).rejects.toMatchObject({ code: 'too_many_requests' });
+    await expect(rotateSecret(database.db, { ...reach, orgId: randomUUID() })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+
+  /** As if its rotations had been so long ago. */
+  const rotatedAgo = (ages: string[]) =>
+    database.db.execute(
+      sql`update webhook_endpoints set secret_rotations =
+            (select array_agg(now() - age::interval order by age::interval desc) from unnest(${sql.param(ages)}::text[]) age)`,
+    );
 });
 
 describe('a worker', () => {

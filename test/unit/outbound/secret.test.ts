@@ -6,7 +6,7 @@ import { createSigner, type SignedFor } from '../../../lib/outbound/secret.ts';
 
 const signer = createSigner(['a-key-of-this-installation-0123456789']);
 const endpoint = (change: Partial<SignedFor> = {}): SignedFor => ({
-  ...{ id: randomUUID(), secretVersion: 1, previousSigns: false },
+  ...{ id: randomUUID(), secretVersion: 1, previousSigning: 0 },
   ...change,
 });
 const verifies = (secret: string, body: string, headers: Record<string, string>) => {
@@ -40,15 +40,15 @@ describe('a signature', () => {
     expect(verifies(signer.secretOf(one), body, headers)).toBe(false);
   });
 
-  it('is made with both secrets for a while after a rotation, then with the new one only', () => {
-    const before = endpoint();
-    const during = { ...before, secretVersion: 2, previousSigns: true };
-    const after = { ...during, previousSigns: false };
-    const [old, next] = [signer.secretOf(before), signer.secretOf(during)];
-    const with2 = signer.sign(during, 'id-1', body, new Date());
-    expect([verifies(old, body, with2), verifies(next, body, with2)]).toEqual([true, true]);
-    const with1 = signer.sign(after, 'id-1', body, new Date());
-    expect([verifies(old, body, with1), verifies(next, body, with1)]).toEqual([false, true]);
+  it.each([
+    [0, [false, false, true]],
+    [1, [false, true, true]],
+    [2, [true, true, true]],
+  ])('is made with the newest secret and the %d before it that still sign', (previousSigning, expected) => {
+    const one = endpoint({ secretVersion: 3, previousSigning });
+    const headers = signer.sign(one, 'id-1', body, new Date());
+    const secrets = [1, 2, 3].map((secretVersion) => signer.secretOf({ ...one, secretVersion }));
+    expect(secrets.map((secret) => verifies(secret, body, headers))).toEqual(expected);
   });
 
   it('is made with every key while one is replaced, and new secrets come of the first', () => {
